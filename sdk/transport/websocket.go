@@ -1,0 +1,292 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// bufferSize keeps an idle connection small; larger frames pass through.
+const bufferSize = 1024
+
+// lingerBytes bounds what is read and thrown away after a close frame was sent.
+const lingerBytes = 1 << 20
+
+var (
+	writeBuffers sync.Pool // gorilla's, held only while a frame is written
+	readBuffers  = sync.Pool{New: func() any { b := make([]byte, 0, bufferSize); return &b }}
+)
+
+// WebSocket is a Conn over a gorilla/websocket connection.
+type WebSocket struct {
+	ws     *websocket.Conn
+	socket *socket
+	frame  *[]byte // the buffer of the frame that Read returned last
+	closed atomic.Bool
+}
+
+var _ Conn = (*WebSocket)(nil)
+
+// Upgrade turns an HTTP request into the host's end of a connection. On failure
+// it has answered the request.
+func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
+	up := websocket.Upgrader{
+		ReadBufferSize:  bufferSize,
+		WriteBufferSize: bufferSize,
+		WriteBufferPool: &writeBuffers,
+		// The token is the only credential and is not ambient: a page of
+		// another origin gains nothing that any other program would not.
+		CheckOrigin: func(*http.Request) bool { return true },
+	}
+	h := &hijacker{ResponseWriter: w}
+	ws, err := up.Upgrade(h, r, nil)
+	if err != nil {
+		return nil, fmt.Errorf("upgrade to WebSocket: %w", err)
+	}
+	return newWebSocket(ws, h.socket), nil
+}
+
+// Dial opens the adapter's end. A refused upgrade is an error that names the
+// HTTP status; the url's query never appears in it.
+func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, error) {
+	var s *socket
+	wrap := func(c net.Conn, err error) (net.Conn, error) {
+		if err != nil {
+			return nil, err
+		}
+		s = &socket{Conn: c}
+		return s, nil
+	}
+	var tcp net.Dialer
+	d := websocket.Dialer{
+		Proxy:            http.ProxyFromEnvironment,
+		HandshakeTimeout: WriteTimeout,
+		ReadBufferSize:   bufferSize,
+		WriteBufferSize:  bufferSize,
+		WriteBufferPool:  &writeBuffers,
+		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return wrap(tcp.DialContext(ctx, network, addr))
+		},
+	}
+	ws, resp, err := d.DialContext(ctx, url, header)
+	if resp != nil && resp.Body != nil {
+		defer func() { _ = resp.Body.Close() }()
+	}
+	if err != nil {
+		if resp != nil {
+			return nil, fmt.Errorf("upgrade to WebSocket: answered HTTP %s", resp.Status)
+		}
+		return nil, fmt.Errorf("dial host: %w", err)
+	}
+	return newWebSocket(ws, s), nil
+}
+
+func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
+	s.heard.Store(time.Now().UnixNano())
+	ws.SetReadLimit(wire.MaxFrame)
+	return &WebSocket{ws: ws, socket: s}
+}
+
+// Read implements Conn.
+func (c *WebSocket) Read() ([]byte, error) {
+	c.release()
+	for {
+		_, r, err := c.ws.NextReader() // text or binary: a binary frame is read as text
+		if err != nil {
+			return nil, c.finish(err)
+		}
+		if c.closed.Load() {
+			return nil, c.finish(ErrClosed)
+		}
+		frame, err := c.readAll(r)
+		if err != nil {
+			return nil, c.finish(err)
+		}
+		if !utf8.Valid(frame) { // gorilla passes it
+			_ = c.Close(wire.CloseInvalidUTF8, "frame is not valid UTF-8")
+			return nil, c.finish(errors.New("frame is not valid UTF-8"))
+		}
+		return frame, nil
+	}
+}
+
+func (c *WebSocket) readAll(r io.Reader) ([]byte, error) {
+	c.frame = readBuffers.Get().(*[]byte)
+	b := (*c.frame)[:0]
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err != nil {
+			*c.frame = b
+			if errors.Is(err, io.EOF) {
+				return b, nil
+			}
+			return nil, err
+		}
+	}
+}
+
+func (c *WebSocket) release() {
+	if c.frame == nil {
+		return
+	}
+	if cap(*c.frame) <= 64<<10 { // a rare giant is not kept for ever
+		readBuffers.Put(c.frame)
+	}
+	c.frame = nil
+}
+
+// finish lets a close frame reach the peer before the socket goes: closing it
+// with unread input would reset the connection and take the frame back.
+func (c *WebSocket) finish(err error) error {
+	c.release()
+	_ = c.socket.SetReadDeadline(time.Now().Add(LingerTimeout))
+	var byPeer *websocket.CloseError
+	var inTime net.Error
+	switch {
+	case errors.As(err, &byPeer):
+		err = &CloseError{Code: wire.CloseCode(byPeer.Code), Reason: byPeer.Text}
+	case errors.As(err, &inTime) && inTime.Timeout(), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+		if c.closed.Load() {
+			err = ErrClosed
+		}
+	default:
+		if half, ok := c.socket.Conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+		_, _ = io.CopyN(io.Discard, c.socket, lingerBytes)
+	}
+	_ = c.socket.Close()
+	return err
+}
+
+// Write implements Conn.
+func (c *WebSocket) Write(frames ...[]byte) error {
+	if len(frames) == 1 {
+		_ = c.socket.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
+		return c.ws.WriteMessage(websocket.TextMessage, frames[0])
+	}
+	c.socket.cork()
+	for _, f := range frames {
+		if err := c.ws.WriteMessage(websocket.TextMessage, f); err != nil {
+			_ = c.socket.uncork()
+			return err
+		}
+	}
+	return c.socket.uncork()
+}
+
+// Ping implements Conn.
+func (c *WebSocket) Ping() error {
+	return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(LingerTimeout))
+}
+
+// Heard implements Conn.
+func (c *WebSocket) Heard() time.Time { return time.Unix(0, c.socket.heard.Load()) }
+
+// SetReadDeadline bounds every Read from now on; the zero time lifts it.
+func (c *WebSocket) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
+
+// RemoteAddr is the peer's address.
+func (c *WebSocket) RemoteAddr() net.Addr { return c.socket.RemoteAddr() }
+
+// Close implements Conn.
+func (c *WebSocket) Close(code wire.CloseCode, why string) error {
+	if c.closed.Swap(true) {
+		return nil
+	}
+	deadline := time.Now().Add(LingerTimeout)
+	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
+	if derr := c.socket.SetReadDeadline(deadline); err == nil {
+		err = derr
+	}
+	return err
+}
+
+// hijacker puts our socket under gorilla's connection.
+type hijacker struct {
+	http.ResponseWriter
+	socket *socket
+}
+
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.socket = &socket{Conn: c}
+	return h.socket, rw, nil
+}
+
+// socket notes when the peer was heard, and gathers the frames of one Write.
+type socket struct {
+	net.Conn
+	heard atomic.Int64
+
+	mu     sync.Mutex
+	corked *[]byte
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if n > 0 {
+		s.heard.Store(time.Now().UnixNano())
+	}
+	return n, err
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	if s.corked != nil {
+		*s.corked = append(*s.corked, p...)
+		s.mu.Unlock()
+		return len(p), nil
+	}
+	s.mu.Unlock()
+	return s.Conn.Write(p)
+}
+
+// SetWriteDeadline ignores gorilla's "none", which comes with every frame:
+// Write has set one for all of them.
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	if t.IsZero() {
+		return nil
+	}
+	return s.Conn.SetWriteDeadline(t)
+}
+
+func (s *socket) cork() {
+	s.mu.Lock()
+	s.corked = readBuffers.Get().(*[]byte)
+	*s.corked = (*s.corked)[:0]
+	s.mu.Unlock()
+}
+
+func (s *socket) uncork() error {
+	s.mu.Lock()
+	b := s.corked
+	s.corked = nil
+	s.mu.Unlock()
+	// Here, since a pong in between may have set a shorter one.
+	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
+	_, err := s.Conn.Write(*b)
+	if cap(*b) <= 64<<10 {
+		readBuffers.Put(b)
+	}
+	return err
+}
