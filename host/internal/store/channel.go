@@ -1,0 +1,228 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Channel is one slot with its policy.
+type Channel struct {
+	Key       int64  // the database's own key; never shown
+	ID        string // the id that operators see
+	Name      string
+	Kind      string
+	Enabled   bool
+	Agent     string
+	Agents    []string // that a conversation may choose; empty = all
+	Queue     bool
+	Accept    []string // capabilities; empty = all
+	Users     []string // user ids that may speak; empty = all
+	Profile   wire.Profile
+	CreatedAt time.Time
+}
+
+// ErrNameTaken and ErrTokenTaken name what must be unique.
+var (
+	ErrNameTaken  = errors.New("name is taken")
+	ErrTokenTaken = errors.New("token is in use or was used before")
+)
+
+// Change is one line of the audit log. Detail is JSON and never holds a secret.
+type Change struct {
+	ID     int64
+	At     time.Time
+	Actor  string
+	Action string
+	Target string
+	Detail json.RawMessage
+}
+
+func (s *Store) audit(ctx context.Context, q *db.Queries, c Change) error {
+	if c.Detail == nil {
+		c.Detail = json.RawMessage("{}")
+	}
+	return q.InsertAudit(ctx, db.InsertAuditParams{
+		At: s.now().UnixMilli(), Actor: c.Actor, Action: c.Action, Target: c.Target, Detail: string(c.Detail),
+	})
+}
+
+// Audit reads up to n changes, newest first, from before id; 0 starts.
+func (s *Store) Audit(ctx context.Context, before int64, n int) ([]Change, error) {
+	if before == 0 {
+		before = 1<<63 - 1
+	}
+	rows, err := s.read.Audits(ctx, db.AuditsParams{Before: before, N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	out := make([]Change, len(rows))
+	for i, r := range rows {
+		out[i] = Change{r.ID, time.UnixMilli(r.At).UTC(), r.Actor, r.Action, r.Target, json.RawMessage(r.Detail)}
+	}
+	return out, nil
+}
+
+// CreateChannel adds a channel, with a first token unless its kind has none.
+// Errors are ErrNameTaken, ErrTokenTaken and those of storage.
+func (s *Store) CreateChannel(ctx context.Context, c Channel, t *NewToken, by Change) (Channel, error) {
+	var made Channel
+	err := s.change(func(q *db.Queries) error {
+		row, err := q.InsertChannel(ctx, db.InsertChannelParams{
+			Uid: c.ID, Name: c.Name, Kind: c.Kind, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), CreatedAt: s.now().UnixMilli(),
+		})
+		if breaks(err, "channel.name") {
+			return ErrNameTaken
+		}
+		if err != nil {
+			return fmt.Errorf("insert channel: %w", err)
+		}
+		if made, err = channel(row); err != nil {
+			return err
+		}
+		if t != nil {
+			if _, err := s.insertToken(ctx, q, row.ID, *t); err != nil {
+				return err
+			}
+		}
+		by.Target = made.Name
+		return s.audit(ctx, q, by)
+	})
+	return made, err
+}
+
+// UpdateChannel writes the channel's policy. Errors are ErrNotFound,
+// ErrNameTaken and those of storage.
+func (s *Store) UpdateChannel(ctx context.Context, c Channel, by Change) (Channel, error) {
+	var made Channel
+	err := s.change(func(q *db.Queries) error {
+		row, err := q.UpdateChannel(ctx, db.UpdateChannelParams{
+			ID: c.Key, Name: c.Name, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile),
+		})
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrNotFound
+		case breaks(err, "channel.name"):
+			return ErrNameTaken
+		case err != nil:
+			return fmt.Errorf("update channel: %w", err)
+		}
+		if made, err = channel(row); err != nil {
+			return err
+		}
+		by.Target = made.Name
+		return s.audit(ctx, q, by)
+	})
+	return made, err
+}
+
+// DeleteChannel removes a channel with its tokens at once, and its messages
+// little by little.
+func (s *Store) DeleteChannel(ctx context.Context, c Channel, by Change) error {
+	chain, err := s.Chain(ctx, c.Key)
+	if err != nil {
+		return err
+	}
+	return s.change(func(q *db.Queries) error {
+		if err := q.InsertRemoved(ctx, db.InsertRemovedParams{Channel: c.Key, At: s.now().UnixMilli()}); err != nil {
+			return fmt.Errorf("delete channel: %w", err)
+		}
+		if err := q.DeletePendingOfChannel(ctx, c.Key); err != nil {
+			return fmt.Errorf("delete queue: %w", err)
+		}
+		if err := q.DeleteChannel(ctx, c.Key); err != nil {
+			return fmt.Errorf("delete channel: %w", err)
+		}
+		by.Target = c.Name
+		if err := s.audit(ctx, q, by); err != nil {
+			return err
+		}
+		chain.removed = true
+		return nil
+	})
+}
+
+// Channel reads a channel by its id or name.
+func (s *Store) Channel(ctx context.Context, ref string) (Channel, error) {
+	row, err := s.read.ChannelByRef(ctx, ref)
+	return found(row, err)
+}
+
+// ChannelByKey reads a channel by the database's key.
+func (s *Store) ChannelByKey(ctx context.Context, key int64) (Channel, error) {
+	row, err := s.read.ChannelByID(ctx, key)
+	return found(row, err)
+}
+
+func found(row db.Channel, err error) (Channel, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return Channel{}, ErrNotFound
+	}
+	if err != nil {
+		return Channel{}, fmt.Errorf("read channel: %w", err)
+	}
+	return channel(row)
+}
+
+// Channels reads up to n channels, oldest first, from behind the one with key
+// after.
+func (s *Store) Channels(ctx context.Context, after int64, n int) ([]Channel, error) {
+	rows, err := s.read.Channels(ctx, db.ChannelsParams{After: after, N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read channels: %w", err)
+	}
+	out := make([]Channel, len(rows))
+	for i, r := range rows {
+		if out[i], err = channel(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func channel(r db.Channel) (Channel, error) {
+	c := Channel{
+		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled != 0, Agent: r.Agent, Queue: r.Queue != 0,
+		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
+	}
+	for _, f := range []struct {
+		from string
+		to   any
+	}{{r.Agents, &c.Agents}, {r.AcceptCapabilities, &c.Accept}, {r.AllowUsers, &c.Users}, {r.Profile, &c.Profile}} {
+		if err := json.Unmarshal([]byte(f.from), f.to); err != nil {
+			return Channel{}, fmt.Errorf("channel %s: %w", r.Name, err)
+		}
+	}
+	return c, nil
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func list(names []string) string {
+	if names == nil {
+		names = []string{}
+	}
+	return object(names)
+}
+
+// object marshals what can't fail: strings and numbers of our own types.
+func object(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("store: marshal %T: %v", v, err))
+	}
+	return string(b)
+}

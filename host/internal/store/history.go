@@ -1,0 +1,266 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+)
+
+// ErrNotFound is returned for what does not exist.
+var ErrNotFound = errors.New("not found")
+
+// Entry is a message as it was kept.
+type Entry struct {
+	Row
+	Channel        int64
+	ConversationID int64
+	Conversation   string // the effective conversation_id
+	Turn           int64
+	Origin         Origin
+}
+
+func (s *Store) entry(e db.Entry) (Entry, error) {
+	origin, err := parseOrigin(e.Origin)
+	if err != nil {
+		return Entry{}, fmt.Errorf("message %s: origin: %w", MessageID(e.ID), err)
+	}
+	out := Entry{
+		Row: Row{
+			ID: MessageID(e.ID), Direction: Direction(e.Direction), State: State(e.State), Reason: Reason(e.Reason.String),
+			ReplyTo: MessageID(e.ReplyTo), Text: e.Text, Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String,
+		},
+		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin,
+	}
+	if out.State == Received && !s.open.has(out.ID) {
+		out.State = Handled
+	}
+	return out, nil
+}
+
+func (s *Store) entries(rows []db.Entry, err error) ([]Entry, error) {
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	out := make([]Entry, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.entry(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Message reads one message.
+func (s *Store) Message(ctx context.Context, id MessageID) (Entry, error) {
+	r, err := s.read.MessageByID(ctx, int64(id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Entry{}, ErrNotFound
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("read message: %w", err)
+	}
+	return s.entry(r)
+}
+
+// Scope is whose history is read: a channel, or one conversation of it.
+type Scope struct {
+	Chain        *Chain
+	Conversation *string    // nil = all
+	Direction    *Direction // nil = both
+}
+
+// Before reads up to n messages of the scope, newest first. Of the page before,
+// before is the last message; 0 starts at the newest.
+func (s *Store) Before(ctx context.Context, in Scope, before MessageID, n int) ([]Entry, error) {
+	newest, err := s.newest(ctx, in, before)
+	if err != nil || newest == 0 {
+		return []Entry{}, err
+	}
+	var direction sql.NullInt64
+	if in.Direction != nil {
+		direction = sql.NullInt64{Int64: int64(*in.Direction), Valid: true}
+	}
+	if in.Conversation != nil {
+		return s.entries(s.read.ConversationHistory(ctx, db.ConversationHistoryParams{Direction: direction, N: int64(n), Newest: newest}))
+	}
+	return s.entries(s.read.ChannelHistory(ctx, db.ChannelHistoryParams{Direction: direction, N: int64(n), Newest: newest}))
+}
+
+// newest is where a page starts: behind the last message of the page before, or
+// at the end of the chain.
+func (s *Store) newest(ctx context.Context, in Scope, before MessageID) (int64, error) {
+	if before != 0 {
+		m, err := s.read.MessageByID(ctx, int64(before))
+		switch {
+		case errors.Is(err, sql.ErrNoRows) || err == nil && m.Channel != in.Chain.Channel:
+			return 0, ErrNotFound
+		case err != nil:
+			return 0, fmt.Errorf("read cursor: %w", err)
+		case in.Conversation == nil:
+			return m.PrevChannel, nil
+		case m.ConversationKey != *in.Conversation:
+			return 0, ErrNotFound
+		}
+		return m.Prev, nil
+	}
+	if in.Conversation == nil {
+		return in.Chain.head.Load(), nil
+	}
+	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: in.Chain.Channel, Key: *in.Conversation})
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return c.Head, err
+}
+
+// After reads up to n messages of all channels in commit order, from behind id.
+func (s *Store) After(ctx context.Context, id MessageID, n int) ([]Entry, error) {
+	return s.entries(s.read.MessagesAfter(ctx, db.MessagesAfterParams{After: int64(id), N: int64(n)}))
+}
+
+// Newest is the newest message of all channels; 0 = none.
+func (s *Store) Newest(ctx context.Context) (MessageID, error) {
+	id, err := s.read.NewestMessage(ctx)
+	return MessageID(id), err
+}
+
+// Pending reads up to n queued messages of a channel in commit order, from
+// behind id.
+func (s *Store) Pending(ctx context.Context, channel int64, id MessageID, n int) ([]Entry, error) {
+	return s.entries(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), N: int64(n)}))
+}
+
+// CountPending is how many messages of a channel are queued.
+func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) {
+	return s.read.CountPending(ctx, channel)
+}
+
+// Unanswered reads the inbound messages that were committed but not handled
+// when the host stopped, oldest first.
+func (s *Store) Unanswered(ctx context.Context) ([]Entry, error) {
+	var all []Entry
+	err := s.eachUnanswered(ctx, func(e Entry) error {
+		all = append(all, e)
+		return nil
+	})
+	return all, err
+}
+
+func (s *Store) eachUnanswered(ctx context.Context, fn func(Entry) error) error {
+	after, err := s.read.Mark(ctx)
+	if err != nil {
+		return fmt.Errorf("read mark: %w", err)
+	}
+	for {
+		page, err := s.entries(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(Received), N: 500}))
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			after = int64(e.ID)
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		if len(page) < 500 {
+			return nil
+		}
+	}
+}
+
+// Chain is the channel's place in the log, read once per process.
+func (s *Store) Chain(ctx context.Context, channel int64) (*Chain, error) {
+	s.mu.Lock()
+	c := s.chains[channel]
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	ends, err := s.read.ChannelEnds(ctx, channel)
+	if err != nil {
+		return nil, fmt.Errorf("read end of channel: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chains[channel]; c != nil {
+		return c, nil
+	}
+	c = &Chain{Channel: channel}
+	c.head.Store(ends.Head)
+	c.lastIn.Store(ends.LastIn)
+	c.lastOut.Store(ends.LastOut)
+	s.chains[channel] = c
+	return c, nil
+}
+
+// Recall is a conversation with what its holder must know of its past.
+type Recall struct {
+	*Conversation
+	Settings
+	Latest Origin // of the newest inbound message
+	Offer  *Entry // the newest message with buttons; nil = none
+}
+
+// Conversation reads a conversation of a channel, or makes one that is written
+// with its first message. The caller makes sure that it is not held twice.
+func (s *Store) Conversation(ctx context.Context, chain *Chain, key string) (Recall, error) {
+	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: chain.Channel, Key: key})
+	if errors.Is(err, sql.ErrNoRows) {
+		return Recall{Conversation: &Conversation{ID: int64(s.NewID()), Key: key, Chain: chain}}, nil
+	}
+	if err != nil {
+		return Recall{}, fmt.Errorf("read conversation: %w", err)
+	}
+	settings := Settings{Agent: c.Agent, Muted: c.Muted != 0}
+	r := Recall{
+		Conversation: &Conversation{
+			ID: c.ID, Key: key, Chain: chain, saved: true,
+			now: ends{MessageID(c.Head), MessageID(c.LastIn), MessageID(c.LastOut), MessageID(c.Offer), c.Turns, settings},
+		},
+		Settings: settings,
+	}
+	if c.LastIn != 0 {
+		m, err := s.Message(ctx, MessageID(c.LastIn))
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Recall{}, err
+		}
+		r.Latest = m.Origin
+	}
+	if c.Offer != 0 {
+		m, err := s.Message(ctx, MessageID(c.Offer))
+		if err == nil {
+			r.Offer = &m
+		} else if !errors.Is(err, ErrNotFound) {
+			return Recall{}, err
+		}
+	}
+	return r, nil
+}
+
+// ConversationInfo is a conversation in a list.
+type ConversationInfo struct {
+	Key      string
+	Settings Settings
+	Turns    int64
+	Newest   MessageID
+}
+
+// Conversations reads up to n conversations of a channel, latest first.
+// before is the Newest of the last one of the page before; 0 starts.
+func (s *Store) Conversations(ctx context.Context, channel int64, before MessageID, n int) ([]ConversationInfo, error) {
+	if before == 0 {
+		before = 1<<63 - 1
+	}
+	rows, err := s.read.Conversations(ctx, db.ConversationsParams{Channel: channel, Before: int64(before), N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read conversations: %w", err)
+	}
+	out := make([]ConversationInfo, len(rows))
+	for i, r := range rows {
+		out[i] = ConversationInfo{Key: r.Key, Settings: Settings{Agent: r.Agent, Muted: r.Muted != 0}, Turns: r.Turns, Newest: MessageID(r.Head)}
+	}
+	return out, nil
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// MessageID identifies a message for ever: 41 bits of milliseconds since
+// idEpoch, 10 bits of node, 12 bits of counter. Ids ascend in commit order.
+// 0 is "none".
+type MessageID int64
+
+// idEpoch is 2024-01-01 UTC in Unix milliseconds; 41 bits last until 2093.
+const idEpoch = 1_704_067_200_000
+
+const (
+	nodeBits    = 10
+	counterBits = 12
+	idDigits    = 13 // base32 digits of 63 bits
+)
+
+// Crockford's alphabet, lower case: no i, l, o, u.
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// String is the id as users see it: 13 characters that sort as the ids do.
+func (id MessageID) String() string {
+	var b [idDigits]byte
+	for i, v := idDigits-1, uint64(id); i >= 0; i, v = i-1, v>>5 {
+		b[i] = alphabet[v&31]
+	}
+	return string(b[:])
+}
+
+// Time is when the id was given, to the millisecond.
+func (id MessageID) Time() time.Time {
+	return time.UnixMilli(int64(id)>>(nodeBits+counterBits) + idEpoch).UTC()
+}
+
+// ParseMessageID reads what String wrote.
+func ParseMessageID(s string) (MessageID, error) {
+	bad := func() (MessageID, error) {
+		return 0, fmt.Errorf("message id: found %.40q, expected %d characters of %s", s, idDigits, alphabet)
+	}
+	if len(s) != idDigits || s[0] > '7' {
+		return bad()
+	}
+	var v int64
+next:
+	for i := range len(s) {
+		for d := range len(alphabet) {
+			if s[i] == alphabet[d] {
+				v = v<<5 | int64(d)
+				continue next
+			}
+		}
+		return bad()
+	}
+	return MessageID(v), nil
+}
+
+// ids gives ids that ascend whatever the clock does. The caller serializes.
+type ids struct {
+	last MessageID
+	now  func() time.Time
+}
+
+func (g *ids) next() MessageID {
+	at := MessageID(g.now().UnixMilli()-idEpoch) << (nodeBits + counterBits)
+	if at <= g.last {
+		at = g.last + 1 // same millisecond, or the clock went back: count on
+	}
+	g.last = at
+	return at
+}

@@ -1,0 +1,223 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"sync/atomic"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Direction says who spoke.
+type Direction int8
+
+// In is from the platform, Out to it.
+const (
+	In Direction = iota
+	Out
+)
+
+func (d Direction) String() string {
+	if d == In {
+		return "in"
+	}
+	return "out"
+}
+
+// State is a message's delivery state (protocol section B4).
+type State int8
+
+// Inbound messages go received → handled, failed or expired; outbound ones
+// queued → sent → delivered, failed or expired.
+const (
+	Received State = iota
+	Handled
+	Queued
+	Sent
+	Delivered
+	Failed
+	Expired
+)
+
+var stateNames = [...]string{"received", "handled", "queued", "sent", "delivered", "failed", "expired"}
+
+func (s State) String() string { return stateNames[s] }
+
+// Reason says why a message failed or expired: a closed list.
+type Reason string
+
+// The reasons of protocol section B4 that this host gives.
+const (
+	ReasonNotAttached    Reason = "adapter_not_attached"
+	ReasonRejected       Reason = "rejected"
+	ReasonQueueFull      Reason = "queue_full"
+	ReasonUnknownOutcome Reason = "unknown_outcome"
+	ReasonFrameTooLarge  Reason = "frame_too_large"
+	ReasonAgentAway      Reason = "agent_away"
+)
+
+// Row is one message as the log keeps it. Append fills in ID.
+type Row struct {
+	ID         MessageID
+	Direction  Direction
+	State      State
+	Reason     Reason
+	ReplyTo    MessageID
+	Text       string
+	Parts      []byte // JSON array; nil = one text part
+	Origin     []byte // Origin, appended
+	Meta       []byte // JSON object; nil = none
+	Notes      []byte // JSON array of what was degraded; nil = none
+	PlatformID string // unique in the channel; "" = none
+	Offers     bool   // carries buttons
+}
+
+// Origin is who spoke, and the routing that goes with it.
+type Origin struct {
+	SessionKey string
+	UserID     string
+	UserName   string
+	Agent      string // outbound: who answered
+	ReplyCtx   wire.Raw
+}
+
+// Append appends the origin as JSON; nothing for the zero Origin.
+func (o Origin) Append(dst []byte) []byte {
+	if o == (Origin{}) {
+		return dst
+	}
+	dst = append(dst, '{')
+	n := len(dst)
+	add := func(name, value string) {
+		if value == "" {
+			return
+		}
+		if len(dst) > n {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, name...)
+		dst = wire.AppendString(dst, value)
+	}
+	add(`"session_key":`, o.SessionKey)
+	add(`"user_id":`, o.UserID)
+	add(`"user_name":`, o.UserName)
+	add(`"agent":`, o.Agent)
+	if o.ReplyCtx != "" {
+		if len(dst) > n {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"reply_ctx":`...)
+		dst = append(dst, o.ReplyCtx...)
+	}
+	return append(dst, '}')
+}
+
+func parseOrigin(b []byte) (Origin, error) {
+	if len(b) == 0 {
+		return Origin{}, nil
+	}
+	var o struct {
+		SessionKey string          `json:"session_key"`
+		UserID     string          `json:"user_id"`
+		UserName   string          `json:"user_name"`
+		Agent      string          `json:"agent"`
+		ReplyCtx   json.RawMessage `json:"reply_ctx"`
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return Origin{}, err
+	}
+	return Origin{o.SessionKey, o.UserID, o.UserName, o.Agent, wire.Raw(o.ReplyCtx)}, nil
+}
+
+// Unit is what is committed together: a message with its answers, sends, or
+// changes of state. Everything in it belongs to one conversation.
+type Unit struct {
+	Conversation *Conversation
+	In           *Row
+	Out          []Row // with In set, each answers it
+	Settle       []Settlement
+	Set          *Settings // the conversation's settings from now on; nil = as they were
+
+	// Done runs on the writer after the commit, or after it failed. It must
+	// not block and must not call the store, except for Append.
+	Done func(Result)
+}
+
+// Settlement moves a message to another state.
+type Settlement struct {
+	ID     MessageID
+	State  State
+	Reason Reason
+}
+
+// Settings are what users change in one conversation.
+type Settings struct {
+	Agent string // "" = the channel's
+	Muted bool
+}
+
+// Result tells how a commit went.
+type Result struct {
+	Err   error // nil, ErrDuplicate, ErrRemoved or wrapping ErrUnavailable
+	batch *batch
+}
+
+// Later calls f.Flush after the Done of every unit of the same commit ran, so
+// that what they all left there can go out in one write.
+func (r Result) Later(f Flusher) {
+	if r.batch != nil {
+		r.batch.later = append(r.batch.later, f)
+		return
+	}
+	f.Flush()
+}
+
+// Flusher is something that collects during a commit's Done calls. Flush must
+// not block and may be called more often than needed.
+type Flusher interface{ Flush() }
+
+// Errors of a commit.
+var (
+	ErrDuplicate   = errors.New("message is already stored")
+	ErrRemoved     = errors.New("channel was deleted")
+	ErrUnavailable = errors.New("storage is unavailable")
+)
+
+// Chain is a channel's place in the log. One exists per channel and process.
+type Chain struct {
+	Channel int64
+	head    atomic.Int64 // newest message
+	lastIn  atomic.Int64
+	lastOut atomic.Int64
+
+	// owned by the writer
+	next    MessageID
+	staged  bool
+	removed bool
+}
+
+// LastIn is the newest inbound message; 0 = none yet.
+func (c *Chain) LastIn() MessageID { return MessageID(c.lastIn.Load()) }
+
+// LastOut is the newest outbound message; 0 = none yet.
+func (c *Chain) LastOut() MessageID { return MessageID(c.lastOut.Load()) }
+
+// Conversation is a conversation's place in the log. Its holder makes sure
+// that one exists per conversation at a time.
+type Conversation struct {
+	ID    int64
+	Key   string
+	Chain *Chain
+
+	// owned by the writer
+	saved  bool
+	staged bool
+	now    ends
+	next   ends
+}
+
+type ends struct {
+	head, lastIn, lastOut, offer MessageID
+	turns                        int64
+	Settings
+}

@@ -1,0 +1,63 @@
+package store
+
+import "sync"
+
+// unfinished knows the inbound messages whose turn has not ended. It spares
+// the happy path an UPDATE: a received message that is not in here is handled.
+type unfinished struct {
+	mu   sync.Mutex
+	ids  map[MessageID]struct{}
+	last MessageID // newest committed message
+}
+
+// note is told of every committed unit.
+func (o *unfinished) note(u *Unit) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if u.In != nil {
+		o.last = u.In.ID
+		if u.In.State == Received && len(u.Out) == 0 {
+			o.ids[u.In.ID] = struct{}{}
+		}
+		u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
+	}
+	if n := len(u.Out); n > 0 {
+		o.last = u.Out[n-1].ID
+		u.Conversation.Chain.lastOut.Store(int64(o.last))
+	}
+	for _, s := range u.Settle {
+		if s.State != Received {
+			delete(o.ids, s.ID)
+		}
+	}
+}
+
+func (o *unfinished) add(id MessageID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ids[id] = struct{}{}
+}
+
+func (o *unfinished) remove(id MessageID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.ids, id)
+}
+
+func (o *unfinished) has(id MessageID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.ids[id]
+	return ok
+}
+
+// mark is the newest message up to which all are finished.
+func (o *unfinished) mark() MessageID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	mark := o.last
+	for id := range o.ids {
+		mark = min(mark, id-1)
+	}
+	return mark
+}

@@ -1,0 +1,37 @@
+-- name: InsertChannel :one
+INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *;
+
+-- name: UpdateChannel :one
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?
+WHERE id = ? RETURNING *;
+
+-- name: DeleteChannel :exec
+DELETE FROM channel WHERE id = ?;
+
+-- name: ChannelByID :one
+SELECT * FROM channel WHERE id = ?;
+
+-- name: ChannelByRef :one
+SELECT * FROM channel WHERE uid = sqlc.arg(ref) OR name = sqlc.arg(ref);
+
+-- name: Channels :many
+SELECT * FROM channel WHERE id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(n);
+
+-- name: InsertRemoved :exec
+INSERT INTO removed (channel, at) VALUES (?, ?);
+
+-- name: NextRemoved :one
+SELECT channel FROM removed ORDER BY channel LIMIT 1;
+
+-- name: DeleteRemoved :exec
+DELETE FROM removed WHERE channel = ?;
+
+-- name: DeletePendingOfChannel :exec
+DELETE FROM pending WHERE channel = ?;
+
+-- name: InsertAudit :exec
+INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?);
+
+-- name: Audits :many
+SELECT * FROM audit WHERE id < sqlc.arg(before) ORDER BY id DESC LIMIT sqlc.arg(n);

@@ -1,0 +1,87 @@
+-- name: ConversationByKey :one
+SELECT * FROM conversation WHERE channel = ? AND key = ?;
+
+-- name: ConversationByID :one
+SELECT * FROM conversation WHERE id = ?;
+
+-- name: Conversations :many
+SELECT * FROM conversation WHERE channel = sqlc.arg(channel) AND head < sqlc.arg(before) AND head > 0
+ORDER BY head DESC LIMIT sqlc.arg(n);
+
+-- name: ChannelEnds :one
+SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
+       CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,
+       CAST(coalesce(max(last_out), 0) AS INTEGER) AS last_out
+FROM conversation WHERE channel = ?;
+
+-- name: LatestConversation :one
+SELECT * FROM conversation WHERE channel = ? AND head > 0 ORDER BY head DESC LIMIT 1;
+
+-- name: MessageByID :one
+SELECT * FROM entry m WHERE m.id = ?;
+
+-- name: ConversationHistory :many
+WITH RECURSIVE chain(id, prev) AS (
+    SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
+    UNION ALL
+    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
+)
+SELECT m.* FROM chain JOIN entry m ON m.id = chain.id
+WHERE m.direction = coalesce(CAST(sqlc.narg(direction) AS INTEGER), m.direction)
+LIMIT sqlc.arg(n);
+
+-- name: ChannelHistory :many
+WITH RECURSIVE chain(id, prev) AS (
+    SELECT first.id, first.prev_channel FROM message first WHERE first.id = sqlc.arg(newest)
+    UNION ALL
+    SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
+)
+SELECT m.* FROM chain JOIN entry m ON m.id = chain.id
+WHERE m.direction = coalesce(CAST(sqlc.narg(direction) AS INTEGER), m.direction)
+LIMIT sqlc.arg(n);
+
+-- name: MessagesAfter :many
+SELECT * FROM entry m
+WHERE m.id > sqlc.arg(after) ORDER BY m.id LIMIT sqlc.arg(n);
+
+-- name: NewestMessage :one
+SELECT CAST(coalesce(max(id), 0) AS INTEGER) AS id FROM message;
+
+-- name: PendingOfChannel :many
+SELECT m.* FROM pending p JOIN entry m ON m.id = p.message
+WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) ORDER BY p.message LIMIT sqlc.arg(n);
+
+-- name: CountPending :one
+SELECT count(*) FROM pending WHERE channel = ?;
+
+-- name: Mark :one
+SELECT message FROM mark WHERE id = 1;
+
+-- name: SetMark :exec
+UPDATE mark SET message = ? WHERE id = 1;
+
+-- name: Unanswered :many
+SELECT * FROM entry m
+WHERE m.id > sqlc.arg(after) AND m.direction = 0 AND m.state = sqlc.arg(received)
+  AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after))
+ORDER BY m.id LIMIT sqlc.arg(n);
+
+-- name: SweepConversations :many
+SELECT id, head FROM conversation WHERE channel = ? LIMIT 100;
+
+-- name: SweepChain :many
+WITH RECURSIVE chain(id, prev) AS (
+    SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
+    UNION ALL
+    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
+)
+SELECT chain.id, chain.prev FROM chain LIMIT sqlc.arg(n);
+
+-- name: DeleteMessages :exec
+DELETE FROM message WHERE id IN (sqlc.slice('ids'));
+
+-- name: SetConversationHead :exec
+UPDATE conversation SET head = ? WHERE id = ?;
+
+-- name: DeleteConversation :exec
+DELETE FROM conversation WHERE id = ?;
