@@ -76,3 +76,10 @@ type Profile struct {
 	EditIntervalMS int    `json:"edit_interval_ms,omitempty" doc:"Shortest time between two edits of one message, in milliseconds" minimum:"0" maximum:"3600000"`
 	Parallel       int    `json:"parallel,omitempty" doc:"Conversations that the adapter serves at once" minimum:"0" maximum:"100000"`
 }
+
+// View is what a far end can be shown: its effective capabilities and profile.
+type View struct {
+	Caps    Caps
+	Profile Profile
+	Local   bool // on this machine: paths of files mean something to it
+}

@@ -264,3 +264,9 @@ func (s *Store) Conversations(ctx context.Context, channel int64, before Message
 	}
 	return out, nil
 }
+
+// Entry makes the entry of a row that was just committed.
+func (s *Store) Entry(r Row, c *Conversation) (Entry, error) {
+	origin, err := parseOrigin(r.Origin)
+	return Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.now.turns - 1, Origin: origin}, err
+}

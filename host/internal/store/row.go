@@ -148,6 +148,7 @@ type Settlement struct {
 	ID     MessageID
 	State  State
 	Reason Reason
+	Notes  []byte // nil = as they were
 }
 
 // Settings are what users change in one conversation.

@@ -210,7 +210,8 @@ func (s *Store) release() error {
 // their ids when it returns. It never blocks.
 func (s *Store) Append(u *Unit) {
 	if !s.w.append(u) && u.Done != nil {
-		u.Done(Result{Err: fmt.Errorf("%w: the host is stopping", ErrUnavailable)})
+		// In its own goroutine: the caller may hold what Done needs.
+		s.wg.Go(func() { u.Done(Result{Err: fmt.Errorf("%w: the host is stopping", ErrUnavailable)}) })
 	}
 }
 

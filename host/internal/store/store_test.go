@@ -185,7 +185,7 @@ func TestReopenContinues(t *testing.T) {
 	if err != nil || r.Agent != "bob" || !r.Muted || r.Offer == nil || r.Offer.Text != "answer" {
 		t.Fatalf("recalled %+v, %v", r, err)
 	}
-	if err := commit(s, &Unit{Conversation: r.Conversation, Settle: []Settlement{{un[0].ID, Handled, ""}, {pending[0].ID, Sent, ""}}}); err != nil {
+	if err := commit(s, &Unit{Conversation: r.Conversation, Settle: []Settlement{{ID: un[0].ID, State: Handled}, {ID: pending[0].ID, State: Sent}}}); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := s.CountPending(t.Context(), ch.Key); n != 0 {

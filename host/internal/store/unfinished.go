@@ -21,9 +21,12 @@ func (o *unfinished) note(u *Unit) {
 		}
 		u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
 	}
-	if n := len(u.Out); n > 0 {
-		o.last = u.Out[n-1].ID
-		u.Conversation.Chain.lastOut.Store(int64(o.last))
+	chain := u.Conversation.Chain
+	for i := range u.Out {
+		o.last = u.Out[i].ID
+		if u.Out[i].State == Sent {
+			chain.lastOut.Store(int64(o.last))
+		}
 	}
 	for _, s := range u.Settle {
 		if s.State != Received {

@@ -69,7 +69,7 @@ func (w *writer) prepare() (err error) {
 		{&w.back, "ROLLBACK"},
 		{&w.pend, "INSERT OR IGNORE INTO pending (message, channel) VALUES (?, ?)"},
 		{&w.unpend, "DELETE FROM pending WHERE message = ?"},
-		{&w.settle, "UPDATE message SET state = ?, reason = ? WHERE id = ?"},
+		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes) WHERE id = ?"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +
@@ -346,11 +346,13 @@ func (w *writer) bind(s *stmt, p placed) {
 	c.next.head, c.Chain.next = r.ID, r.ID
 	if r.Direction == In {
 		c.next.lastIn = r.ID
-	} else {
+		return
+	}
+	if r.State == Sent {
 		c.next.lastOut = r.ID
-		if r.Offers {
-			c.next.offer = r.ID
-		}
+	}
+	if r.Offers {
+		c.next.offer = r.ID
 	}
 }
 
@@ -368,6 +370,7 @@ func (w *writer) follow(u *Unit) error {
 	for _, t := range u.Settle {
 		w.settle.int(int64(t.State))
 		w.settle.textOrNull(string(t.Reason))
+		w.settle.blobOrNull(t.Notes)
 		w.settle.int(int64(t.ID))
 		if err := w.settle.run(); err != nil {
 			return err

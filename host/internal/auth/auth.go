@@ -1,0 +1,217 @@
+// Package auth makes and checks the host's credentials: tokens of channels and
+// the operator's key. Secrets are kept as SHA-256, compared in constant time,
+// and never logged.
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// ErrInvalid is the one answer to every credential that opens nothing.
+var ErrInvalid = errors.New("invalid token")
+
+// Prefixes say what a secret is for, to people and to secret scanners.
+const (
+	TokenPrefix = "pnt_"
+	KeyPrefix   = "pnk_"
+)
+
+const (
+	secretDigits   = 24 // of base62: 142 bits
+	checksumDigits = 6  // of base62: a CRC-32
+	base62         = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// MinOwnToken is the least length of a token that an operator brings.
+const (
+	MinOwnToken = 16
+	MaxOwnToken = 512
+)
+
+// Generate makes a secret: the prefix, 142 random bits in base62, and a CRC-32
+// of what is before it, so that a mistyped one can be told from a wrong one.
+func Generate(prefix string) string {
+	var b strings.Builder
+	b.WriteString(prefix)
+	for range secretDigits {
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(base62))))
+		if err != nil {
+			panic("auth: no randomness: " + err.Error()) // crypto/rand never fails on a supported system
+		}
+		b.WriteByte(base62[n.Int64()])
+	}
+	sum := crc32.ChecksumIEEE([]byte(b.String()))
+	var digits [checksumDigits]byte
+	for i := checksumDigits - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	b.Write(digits[:])
+	return b.String()
+}
+
+// Hash is what is stored of a secret.
+func Hash(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}
+
+// NewToken is what is stored of a channel's token.
+func NewToken(token string, expires time.Time) store.NewToken {
+	return store.NewToken{Hash: Hash(token), Hint: token[len(token)-4:], ExpiresAt: expires}
+}
+
+// CheckOwnToken says what is wrong with a token that an operator brings.
+func CheckOwnToken(token string) error {
+	switch {
+	case strings.TrimSpace(token) != token:
+		return errors.New("found white space at an end, expected none")
+	case len(token) < MinOwnToken:
+		return fmt.Errorf("found %d characters, expected at least %d", len(token), MinOwnToken)
+	case len(token) > MaxOwnToken:
+		return fmt.Errorf("found %d characters, expected at most %d", len(token), MaxOwnToken)
+	}
+	for _, c := range token {
+		if c < 0x20 || c == 0x7f || c > 0x7e && c < 0xa0 {
+			return errors.New("found a control character, expected printable text")
+		}
+	}
+	return nil
+}
+
+// Grant is what a token opens.
+type Grant struct {
+	Channel   store.Channel
+	Token     int64
+	ExpiresAt time.Time // zero = never
+}
+
+// Gate checks channels' tokens.
+type Gate struct {
+	store *store.Store
+	now   func() time.Time
+
+	mu   sync.Mutex // guards used
+	used map[int64]time.Time
+}
+
+// NewGate makes the gate of a store. now nil = time.Now.
+func NewGate(s *store.Store, now func() time.Time) *Gate {
+	if now == nil {
+		now = time.Now
+	}
+	return &Gate{store: s, now: now, used: map[int64]time.Time{}}
+}
+
+// Admit returns what the token opens, or ErrInvalid whatever is wrong with it,
+// after the same work. Other errors are storage's.
+func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
+	hash := Hash(token)
+	t, err := g.store.TokenByHash(ctx, hash)
+	known := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Grant{}, err
+	}
+	if !known {
+		t.Hash = make([]byte, sha256.Size)
+	}
+	c, err := g.store.ChannelByKey(ctx, t.Channel) // also for an unknown token: it costs the same
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Grant{}, err
+	}
+	same := subtle.ConstantTimeCompare(hash, t.Hash) == 1
+	if !known || !same || err != nil || !c.Enabled || !t.Live(g.now()) {
+		return Grant{}, ErrInvalid
+	}
+	g.mu.Lock()
+	g.used[t.ID] = g.now()
+	g.mu.Unlock()
+	return Grant{Channel: c, Token: t.ID, ExpiresAt: t.ExpiresAt}, nil
+}
+
+// Serve writes down when tokens were last used, once a second at most.
+func (g *Gate) Serve(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return g.flush(context.WithoutCancel(ctx))
+		case <-tick.C:
+			if err := g.flush(ctx); err != nil && !errors.Is(err, store.ErrUnavailable) {
+				return err
+			}
+		}
+	}
+}
+
+func (g *Gate) flush(ctx context.Context) error {
+	g.mu.Lock()
+	used := g.used
+	g.used = map[int64]time.Time{}
+	g.mu.Unlock()
+	if len(used) == 0 {
+		return nil
+	}
+	return g.store.TouchTokens(ctx, used)
+}
+
+// KeyFile is the operator's key in the data directory.
+const KeyFile = "admin.key"
+
+// Keys checks the operator's key.
+type Keys struct{ hash []byte }
+
+// OpenKeys reads the key file in dir, or makes it, readable by its owner only.
+func OpenKeys(dir string) (*Keys, error) {
+	path := filepath.Join(dir, KeyFile)
+	key, err := ReadKey(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		key = Generate(KeyPrefix)
+		if err := os.WriteFile(path, []byte(key+"\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("make admin key: %w", err)
+		}
+		return &Keys{Hash(key)}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(path, 0o600); err != nil {
+			return nil, fmt.Errorf("protect admin key: %w", err)
+		}
+	}
+	return &Keys{Hash(key)}, nil
+}
+
+// ReadKey reads the key file in dir.
+func ReadKey(dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, KeyFile))
+	if err != nil {
+		return "", fmt.Errorf("read admin key: %w", err)
+	}
+	key := strings.TrimSpace(string(b))
+	if len(key) < MinOwnToken {
+		return "", fmt.Errorf("read admin key: %s holds %d characters, expected at least %d (remove it to have one made)", KeyFile, len(key), MinOwnToken)
+	}
+	return key, nil
+}
+
+// Valid reports whether the key is the operator's.
+func (k *Keys) Valid(key string) bool {
+	return subtle.ConstantTimeCompare(Hash(key), k.hash) == 1
+}

@@ -1,0 +1,217 @@
+package bridge
+
+import (
+	"sync"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// maxControl bounds the answers to an adapter that sends but does not read.
+const maxControl = 4 * MaxParcels
+
+// Offer implements hub.Port.
+func (n *Session) Offer(p hub.Parcel) bool {
+	size := 0
+	for i := range p.Frames {
+		size += len(p.Frames[i].Text) + 256
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.retired || n.code != 0 {
+		return false
+	}
+	if p.Lossy() {
+		n.offerLossy(p)
+		return true
+	}
+	if n.durable >= MaxParcels || n.bytes+size > MaxOutBytes && n.durable > 0 {
+		n.close(wire.CloseTooSlow, "too slow: messages wait for longer than they may")
+		return false
+	}
+	n.durable++
+	n.bytes += size
+	n.queue = append(n.queue, item{parcel: p, size: size})
+	return true
+}
+
+// offerLossy keeps the newest typing state of a conversation only, and none
+// when the adapter is behind.
+func (n *Session) offerLossy(p hub.Parcel) {
+	for i := range n.queue {
+		q := &n.queue[i]
+		if q.parcel.Lossy() && len(q.parcel.Frames) > 0 && q.parcel.Routing.ConversationID == p.Routing.ConversationID {
+			q.parcel.Frames = nil
+		}
+	}
+	if len(n.queue) < maxLossy {
+		n.queue = append(n.queue, item{parcel: p})
+	}
+}
+
+// answer queues a frame that answers the adapter itself.
+func (n *Session) answer(frame []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.code != 0 {
+		return
+	}
+	if len(n.queue) >= maxControl {
+		n.close(wire.CloseTooSlow, "too slow: answers wait for longer than they may")
+		return
+	}
+	n.queue = append(n.queue, item{frame: frame})
+	n.start()
+}
+
+// Flush implements store.Flusher.
+func (n *Session) Flush() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.queue) > 0 {
+		n.start()
+	}
+}
+
+// Retire implements hub.Port.
+func (n *Session) Retire() []hub.Parcel {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.retired = true
+	var left []hub.Parcel
+	kept := n.queue[:0]
+	for _, q := range n.queue {
+		if !q.parcel.Lossy() {
+			left = append(left, q.parcel)
+		} else if q.frame != nil {
+			kept = append(kept, q)
+		}
+	}
+	n.queue = kept
+	return left
+}
+
+// shut closes the connection once what waits is written; the first reason counts.
+func (n *Session) shut(code wire.CloseCode, why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.close(code, why)
+}
+
+// close implements shut. The mutex must be held.
+func (n *Session) close(code wire.CloseCode, why string) {
+	if n.code != 0 {
+		return
+	}
+	n.code, n.why = code, why
+	n.start()
+}
+
+// start runs the flusher if none runs. The mutex must be held.
+func (n *Session) start() {
+	if n.flushing || n.dead {
+		return
+	}
+	n.flushing = true
+	n.flushed = make(chan struct{})
+	go n.flush(n.flushed) // Session.end waits for it
+}
+
+var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// flush writes until nothing waits. Everything that waits goes out in one
+// socket write.
+func (n *Session) flush(done chan struct{}) {
+	defer close(done)
+	buf := encodeBuffers.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= 1<<20 {
+			encodeBuffers.Put(buf)
+		}
+	}()
+	for {
+		n.mu.Lock()
+		items := n.queue
+		if len(items) == 0 {
+			n.flushing = false
+			code, why := n.code, n.why
+			n.dead = n.dead || code != 0 // nothing comes after the close frame
+			n.mu.Unlock()
+			if code != 0 {
+				_ = n.conn.Close(code, why)
+			}
+			return
+		}
+		n.queue, n.spare = n.spare[:0], nil
+		n.durable, n.bytes = 0, 0
+		n.mu.Unlock()
+
+		err := n.write(items, buf)
+		if err != nil {
+			n.broken(items)
+			return
+		}
+		clear(items)
+		n.mu.Lock()
+		if cap(items) <= MaxParcels {
+			n.spare = items
+		}
+		n.mu.Unlock()
+	}
+}
+
+// write encodes the items and writes them at once.
+func (n *Session) write(items []item, buf *[]byte) error {
+	b := (*buf)[:0]
+	ends := make([]int, 0, 2*len(items))
+	ping := false
+	for i := range items {
+		q := &items[i]
+		if q.ping {
+			ping = true
+			continue
+		}
+		if q.frame != nil {
+			b = append(b, q.frame...)
+			ends = append(ends, len(b))
+		}
+		for j := range q.parcel.Frames {
+			b = q.parcel.Frames[j].Append(b, q.parcel.Routing)
+			ends = append(ends, len(b))
+		}
+	}
+	*buf = b
+	frames := make([][]byte, len(ends))
+	from := 0
+	for i, end := range ends {
+		frames[i] = b[from:end]
+		from = end
+	}
+	var err error
+	if len(frames) > 0 {
+		err = n.conn.Write(frames...)
+	}
+	if err == nil && ping {
+		err = n.conn.Ping()
+	}
+	return err
+}
+
+// broken ends a session whose write failed: of what was being written it is
+// unknown whether it arrived.
+func (n *Session) broken(items []item) {
+	var parcels []hub.Parcel
+	for _, q := range items {
+		if !q.parcel.Lossy() {
+			parcels = append(parcels, q.parcel)
+		}
+	}
+	hub.Broken(parcels)
+	n.mu.Lock()
+	n.dead, n.retired, n.flushing = true, true, false // what waits still, Detach takes
+	if n.code == 0 {
+		n.code, n.why = wire.CloseTooSlow, "write failed"
+	}
+	n.mu.Unlock()
+	_ = n.conn.Close(wire.CloseTooSlow, "write failed")
+}

@@ -1,0 +1,266 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+var errLate = errors.New("no register in time")
+
+// Session is one connection of an adapter. Its reader goroutine runs serve; a
+// flusher goroutine exists only while something waits to be written. All
+// writing after register is the flusher's.
+type Session struct {
+	slots *Slots
+	conn  transport.Conn
+	from  Origin
+
+	grant    auth.Grant // guarded by Slots.mu until admitted, then constant
+	admitted bool       // guarded by Slots.mu
+	inbox    *hub.Attachment
+	window   chan struct{} // one for each received frame that is not committed
+	limit    *rate.Limiter
+
+	mu       sync.Mutex // guards what follows
+	queue    []item
+	spare    []item // the queue before, to be used again
+	durable  int
+	bytes    int
+	flushing bool
+	flushed  chan struct{} // closed when the flusher ended; nil = none ran yet
+	retired  bool
+	pinged   time.Time
+	code     wire.CloseCode // to close with once the queue is written; 0 = none
+	why      string
+	dead     bool
+}
+
+var _ hub.Port = (*Session)(nil)
+
+// item is one thing to write: a parcel, or a frame without routing, or a ping.
+type item struct {
+	parcel hub.Parcel
+	frame  []byte
+	ping   bool
+	size   int
+}
+
+func newSession(s *Slots, c transport.Conn, from Origin) *Session {
+	return &Session{slots: s, conn: c, from: from}
+}
+
+// serve runs the session to its end.
+func (n *Session) serve() {
+	defer func() {
+		if p := recover(); p != nil { // a defect of ours must cost one session only
+			n.slots.Log.Error("session panicked", "error", p, "stack", string(debug.Stack()))
+			_ = n.conn.Close(wire.CloseOverload, "internal error")
+			n.drainConn()
+		}
+	}()
+	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, "no register in time") })
+	ok := n.register()
+	if !late.Stop() && ok { // too late by a hair: the close frame is out
+		n.end(errLate)
+		ok = false
+	}
+	if !ok {
+		n.drainConn()
+		return
+	}
+	err := n.read()
+	n.end(err)
+}
+
+// drainConn reads until the connection is freed.
+func (n *Session) drainConn() {
+	for {
+		if _, err := n.conn.Read(); err != nil {
+			return
+		}
+	}
+}
+
+// register reads the first frame and lets the adapter in, or refuses it.
+func (n *Session) register() bool {
+	frame, err := n.conn.Read()
+	if err != nil {
+		return false
+	}
+	in, werr := wire.DecodeInbound(frame)
+	if werr != nil || in.Type != wire.TypeRegister {
+		return n.refuse(wire.RefusedFirstFrame)
+	}
+	token := n.from.Token
+	if token == "" {
+		token = in.Token
+	}
+	if token == "" {
+		return n.refuse(wire.RefusedMissingToken)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
+	defer cancel()
+	// Twice: what was revoked between the first look and admit, from where on a
+	// revocation finds this session, is seen by the second.
+	for range 2 {
+		grant, err := n.slots.gate.Admit(ctx, token)
+		if errors.Is(err, auth.ErrInvalid) {
+			return n.refuse(wire.RefusedInvalidToken)
+		}
+		if err != nil {
+			n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
+			_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
+			return false
+		}
+		n.slots.admit(n, grant)
+	}
+	return n.attach(ctx, in)
+}
+
+func (n *Session) refuse(why string) bool {
+	n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", why)
+	_ = n.conn.Write(wire.RegisterAck{Error: why}.Append(nil))
+	_ = n.conn.Close(wire.CloseRefused, why)
+	return false
+}
+
+// attach puts the session into its slot. The acknowledgement is the first thing
+// that its flusher writes, before anything that waited for the adapter.
+func (n *Session) attach(ctx context.Context, in *wire.Inbound) bool {
+	row := n.grant.Channel
+	platform := in.Platform
+	if isBlank(platform) {
+		platform = row.Name
+	}
+	declared, unknown := wire.ParseCaps(in.Capabilities)
+	declared |= wire.CapText
+	if len(unknown) > 0 {
+		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", unknown)
+	}
+	names := in.Capabilities
+	if len(names) == 0 {
+		names = []string{"text"}
+	}
+	n.window = make(chan struct{}, Window)
+	n.limit = rate.NewLimiter(n.slots.Rate, n.slots.Burst)
+	n.mu.Lock()
+	n.pinged = time.Now()
+	n.queue = append(n.queue, item{frame: wire.RegisterAck{OK: true}.Append(nil)})
+	n.mu.Unlock()
+	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, hub.Info{
+		Transport: n.from.Transport, Platform: platform, Protocol: "1.0", Names: names, Declared: declared,
+		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
+	})
+	if err != nil {
+		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
+		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
+		return false
+	}
+	if old, ok := before.(*Session); ok {
+		old.shut(wire.CloseReplaced, "replaced by a newer connection")
+	}
+	n.inbox = inbox
+	n.slots.Log.Info("adapter attached", "channel", row.Name, "platform", platform, "remote", n.from.Remote,
+		"declared", names, "effective", inbox.Caps().Names(), "metadata", string(in.Metadata))
+	return true
+}
+
+func isBlank(s string) bool {
+	for _, c := range s {
+		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
+// read takes frames until the connection ends.
+func (n *Session) read() error {
+	for {
+		frame, err := n.conn.Read()
+		if err != nil {
+			return err
+		}
+		in, werr := wire.DecodeInbound(frame)
+		if !n.limit.Allow() {
+			ref := ""
+			if werr != nil {
+				ref = werr.Ref
+			} else {
+				ref = in.MessageID
+			}
+			werr = &wire.Error{Code: wire.CodeRateLimited, Ref: ref, Message: fmt.Sprintf(
+				"more than %g frames a second: this one was not stored, send it again later", float64(n.slots.Rate))}
+		}
+		if werr != nil {
+			n.answer(werr.Append(nil))
+			continue
+		}
+		switch in.Type {
+		case wire.TypeMessage, wire.TypeCardAction:
+			n.window <- struct{}{} // full: we stop reading this socket
+			n.inbox.Receive(in)
+		case wire.TypePing:
+			n.answer(wire.AppendPong(nil))
+		case wire.TypeRegister:
+			e := wire.Error{Code: wire.CodeAlreadyRegistered, Message: "type: found register, which only the first frame may be", Ref: in.MessageID}
+			n.answer(e.Append(nil))
+		}
+	}
+}
+
+// end frees what the session held.
+func (n *Session) end(err error) {
+	n.inbox.Detach()
+	n.mu.Lock()
+	n.dead = true
+	flushed := n.flushed
+	if n.code != 0 {
+		err = fmt.Errorf("closed with %d: %s", n.code, n.why)
+	}
+	n.mu.Unlock()
+	if flushed != nil {
+		<-flushed
+	}
+	n.slots.Log.Info("adapter detached", "channel", n.grant.Channel.Name, "remote", n.from.Remote, "reason", err)
+}
+
+// Settled implements hub.Port.
+func (n *Session) Settled(ref string, err *wire.Error) {
+	<-n.window
+	if err != nil {
+		err.Ref = ref
+		n.answer(err.Append(nil))
+	}
+}
+
+// pulse pings when it is time, and drops who was silent for too long or whose
+// token has expired.
+func (n *Session) pulse(now time.Time) {
+	if at := n.grant.ExpiresAt; !at.IsZero() && !now.Before(at) {
+		n.shut(wire.CloseRevoked, "token expired")
+		return
+	}
+	if now.Sub(n.conn.Heard()) >= n.slots.SilenceTimeout {
+		n.shut(wire.CloseRefused, "silent for too long")
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now.Sub(n.pinged) >= n.slots.PingInterval {
+		n.pinged = now
+		n.queue = append(n.queue, item{ping: true})
+		n.start()
+	}
+}

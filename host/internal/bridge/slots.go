@@ -1,0 +1,190 @@
+// Package bridge speaks the Bridge Protocol with adapters: register, the read
+// loop and the flush of one session each, over any transport.
+package bridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Inbox is where sessions deliver to, and who may open a slot.
+type Inbox interface {
+	Attach(ctx context.Context, row store.Channel, p hub.Port, i hub.Info) (a *hub.Attachment, before hub.Port, err error)
+}
+
+// Gate checks tokens.
+type Gate interface {
+	// Admit returns the grant of a token; an error of auth.ErrInvalid's kind if
+	// it opens nothing.
+	Admit(ctx context.Context, token string) (auth.Grant, error)
+}
+
+// Limits of one session.
+const (
+	Window       = 64      // received frames that are not committed yet
+	MaxParcels   = 1024    // durable messages that wait to be written
+	MaxOutBytes  = 8 << 20 // their frames' content, roughly
+	maxLossy     = 64      // waiting parcels beyond which lossy ones are dropped
+	DefaultRate  = 20_000  // frames a second of one session …
+	DefaultBurst = 20_000  // … and at once
+)
+
+// Options are the timings and limits; zero values are the protocol's.
+type Options struct {
+	RegisterTimeout time.Duration
+	PingInterval    time.Duration
+	SilenceTimeout  time.Duration
+	Rate            rate.Limit // frames a second of one session
+	Burst           int
+	Log             *slog.Logger
+}
+
+func (o *Options) defaults() {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&o.RegisterTimeout, wire.RegisterTimeout)
+	set(&o.PingInterval, wire.PingInterval)
+	set(&o.SilenceTimeout, wire.SilenceTimeout)
+	if o.Rate == 0 {
+		o.Rate, o.Burst = DefaultRate, DefaultBurst
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// Slots owns all sessions and waits for them. Which of them is in which
+// channel's slot, the hub decides.
+type Slots struct {
+	Options
+	inbox Inbox
+	gate  Gate
+	wg    sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	all    map[*Session]struct{}
+	closed bool
+}
+
+// New makes the slots of a host.
+func New(inbox Inbox, gate Gate, o Options) *Slots {
+	o.defaults()
+	return &Slots{Options: o, inbox: inbox, gate: gate, all: map[*Session]struct{}{}}
+}
+
+// Origin is where a connection came from.
+type Origin struct {
+	Transport string
+	Token     string // from the upgrade request; "" = it comes with register
+	Remote    string
+	Local     bool
+}
+
+var errDraining = errors.New("the host is stopping")
+
+// Start serves the connection in a goroutine of its own until it ends.
+func (s *Slots) Start(c transport.Conn, from Origin) {
+	n := newSession(s, c, from)
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		_ = c.Close(wire.CloseDraining, errDraining.Error())
+		_, _ = c.Read() // frees it
+		return
+	}
+	s.all[n] = struct{}{}
+	s.wg.Go(func() {
+		n.serve()
+		s.mu.Lock()
+		delete(s.all, n)
+		s.mu.Unlock()
+	})
+	s.mu.Unlock()
+}
+
+// Detach closes whoever is in the channel's slot, or was let in for it and has
+// not arrived yet.
+func (s *Slots) Detach(channel int64, code wire.CloseCode, why string) {
+	s.each(func(n *Session) bool { return n.grant.Channel.Key == channel }, code, why)
+}
+
+// DetachToken closes whoever came in with the token.
+func (s *Slots) DetachToken(token int64, code wire.CloseCode, why string) {
+	s.each(func(n *Session) bool { return n.grant.Token == token }, code, why)
+}
+
+func (s *Slots) each(match func(*Session) bool, code wire.CloseCode, why string) {
+	s.mu.Lock()
+	var found []*Session
+	for n := range s.all {
+		if n.admitted && match(n) {
+			found = append(found, n)
+		}
+	}
+	s.mu.Unlock()
+	for _, n := range found {
+		n.shut(code, why)
+	}
+}
+
+// admit notes a session's grant, so that a revocation finds it from now on.
+func (s *Slots) admit(n *Session, g auth.Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.grant, n.admitted = g, true
+}
+
+// Close tells every adapter that the host stops, and waits for them.
+func (s *Slots) Close() {
+	s.mu.Lock()
+	s.closed = true
+	all := make([]*Session, 0, len(s.all))
+	for n := range s.all {
+		all = append(all, n)
+	}
+	s.mu.Unlock()
+	for _, n := range all {
+		n.shut(wire.CloseDraining, errDraining.Error())
+	}
+	s.wg.Wait()
+}
+
+// Serve is the pulse: it pings, and drops who is silent or has an expired
+// token, until ctx ends. It never blocks on a connection.
+func (s *Slots) Serve(ctx context.Context) error {
+	tick := time.NewTicker(min(s.PingInterval, s.SilenceTimeout-s.PingInterval, time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		now := time.Now()
+		s.mu.Lock()
+		all := make([]*Session, 0, len(s.all))
+		for n := range s.all {
+			if n.admitted {
+				all = append(all, n)
+			}
+		}
+		s.mu.Unlock()
+		for _, n := range all {
+			n.pulse(now)
+		}
+	}
+}

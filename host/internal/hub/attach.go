@@ -1,0 +1,182 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Port is the outward face of whatever is attached to a channel. None of its
+// methods blocks, and all but Settled are called with the channel's mutex held.
+type Port interface {
+	// Offer takes a parcel to be written; false if it can't any more.
+	Offer(p Parcel) bool
+	// Retire makes Offer refuse from now on and returns the durable parcels
+	// that were surely not written, in order.
+	Retire() []Parcel
+	// Settled tells how the commit of a received frame went. ref is the
+	// frame's message_id; err is nil or what the adapter is told.
+	Settled(ref string, err *wire.Error)
+	// Flush writes what was offered; see store.Flusher.
+	store.Flusher
+}
+
+// Parcel is what a port writes: the frames of one message, or of a passing
+// state such as typing.
+type Parcel struct {
+	ID      store.MessageID // 0 = lossy
+	Routing wire.Routing
+	Frames  []wire.Frame
+
+	conv    *conversation
+	planned *Attachment // whose view the frames were made for
+	out     *outgoing
+}
+
+// Lossy reports whether the parcel may be dropped.
+func (p *Parcel) Lossy() bool { return p.ID == 0 }
+
+// Info is what an adapter said of itself, and where it came from.
+type Info struct {
+	Transport string
+	Platform  string
+	Protocol  string
+	Names     []string // declared, also those that are not known here
+	Declared  wire.Caps
+	Remote    string
+	Local     bool // on this machine
+	Since     time.Time
+	Heard     func() time.Time // when the adapter was last heard
+}
+
+// Attachment is one stay of an adapter in a channel's slot. It counts only
+// while it is the channel's current one.
+type Attachment struct {
+	Info
+	channel *Channel
+	port    Port
+	view    wire.View // guarded by the channel's mutex
+}
+
+// Attach puts a port into the channel's slot. What the one before had not
+// written goes to the new one first. The caller closes the one before, if any.
+func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a *Attachment, before Port, err error) {
+	c, err := h.channel(ctx, row)
+	if err != nil {
+		return nil, nil, err
+	}
+	a = &Attachment{Info: i, channel: c, port: p}
+	c.mu.Lock()
+	var left []Parcel
+	if c.attached != nil {
+		before = c.attached.port
+		left = before.Retire()
+	}
+	a.view = c.policy.view(i)
+	c.attached = a
+	for _, parcel := range left {
+		c.deliver(parcel)
+	}
+	c.drain()
+	c.mu.Unlock()
+	p.Flush()
+	h.Events.publish(Event{Type: EventAttached, Channel: row.Key, ChannelName: row.Name, Attachment: a.summary()})
+	return a, before, nil
+}
+
+// Detach takes the port out of the slot if it is still in it. What it had not
+// written is queued or fails.
+func (a *Attachment) Detach() {
+	c := a.channel
+	c.mu.Lock()
+	left := a.port.Retire()
+	current := c.attached == a
+	if current {
+		c.attached = nil
+	}
+	for _, parcel := range left {
+		c.deliver(parcel)
+	}
+	name := c.policy.Name
+	c.mu.Unlock()
+	if current {
+		c.hub.Events.publish(Event{Type: EventDetached, Channel: c.chain.Channel, ChannelName: name, Attachment: a.summary()})
+	}
+}
+
+// Broken fails delivered parcels of which it is unknown whether they were written.
+func Broken(parcels []Parcel) {
+	for _, p := range parcels {
+		c := p.planned.channel
+		c.mu.Lock()
+		c.settle(p, store.Failed, store.ReasonUnknownOutcome)
+		c.mu.Unlock()
+	}
+}
+
+// Caps is what the adapter may be sent now.
+func (a *Attachment) Caps() wire.Caps {
+	a.channel.mu.Lock()
+	defer a.channel.mu.Unlock()
+	return a.view.Caps
+}
+
+// deliver hands a committed parcel to whoever is attached. The mutex must be held.
+func (c *Channel) deliver(p Parcel) {
+	a := c.attached
+	if a != nil && p.planned != a && !p.Lossy() {
+		// Made for another view: plan again. That the first plan fitted says
+		// nothing of this one.
+		planned := p.out.plan(a.view, p.Routing)
+		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
+			c.settle(p, store.Failed, store.ReasonFrameTooLarge)
+			return
+		}
+	}
+	if a != nil && a.port.Offer(p) {
+		if !p.Lossy() {
+			c.lastSent = time.Now()
+		}
+		return
+	}
+	switch {
+	case p.Lossy():
+	case c.policy.Queue:
+		c.settle(p, store.Queued, "")
+	default:
+		c.settle(p, store.Failed, store.ReasonNotAttached)
+	}
+}
+
+// settle commits a message's new state. The mutex must be held.
+func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
+	p.conv.held++
+	if s == store.Queued {
+		c.backlog++
+	}
+	c.hub.Store.Append(&store.Unit{
+		Conversation: p.conv.Conversation,
+		Settle:       []store.Settlement{{ID: p.ID, State: s, Reason: why}},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.release(p.conv)
+			if r.Err != nil {
+				if s == store.Queued {
+					c.backlog--
+				}
+				if !errors.Is(r.Err, store.ErrRemoved) {
+					c.hub.Log.Error("message state not stored", "message", p.ID, "state", s, "error", r.Err)
+				}
+				return
+			}
+			c.hub.stateChanged(c, p.ID, s, why)
+			if s == store.Queued {
+				c.drain()
+			}
+		},
+	})
+}

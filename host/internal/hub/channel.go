@@ -1,0 +1,154 @@
+package hub
+
+import (
+	"container/list"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Channel is the unit of ownership: one mutex over everything that is mutable
+// in one channel. Nothing blocks while it is held.
+type Channel struct {
+	hub   *Hub
+	chain *store.Chain
+
+	mu            sync.Mutex // guards what follows
+	policy        *policy
+	attached      *Attachment // nil = nobody
+	conversations map[string]*conversation
+	idle          list.List // of *conversation, least recently used first
+	backlog       int       // queued messages, committed or about to be
+	draining      bool      // drainAll runs …
+	again         bool      // … and must look once more
+	lastSent      time.Time
+}
+
+// policy is a channel's row with its sets made ready; it never changes.
+type policy struct {
+	store.Channel
+	allow wire.Caps
+}
+
+func newPolicy(row store.Channel) *policy {
+	allow, _ := wire.ParseCaps(row.Accept)
+	if len(row.Accept) > 0 {
+		allow |= wire.CapText // a list of unknown names alone must not mean "all"
+	}
+	return &policy{Channel: row, allow: allow}
+}
+
+func (p *policy) maySpeak(user string) bool {
+	return len(p.Users) == 0 || slices.Contains(p.Users, user)
+}
+
+// agents are the names that a conversation may choose from.
+func (p *policy) agents(all []string) []string {
+	if len(p.Agents) == 0 {
+		return all
+	}
+	return p.Agents
+}
+
+func (c *Channel) name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.policy.Name
+}
+
+func (c *Channel) update(row store.Channel) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policy = newPolicy(row)
+	if c.attached != nil {
+		c.attached.view = c.policy.view(c.attached.Info)
+	}
+}
+
+func (p *policy) view(i Info) wire.View {
+	return wire.View{Caps: wire.Effective(i.Declared, p.allow), Profile: p.Profile, Local: i.Local}
+}
+
+// conversation is what is remembered of a conversation while it is in use.
+// The channel's mutex guards it.
+type conversation struct {
+	*store.Conversation
+	settings store.Settings
+	latest   store.Origin    // of the newest inbound message: where an unsolicited send goes
+	choices  []render.Choice // of the newest offer
+	held     int             // uncommitted units and unfinished turns
+	place    *list.Element   // in Channel.idle, while held is 0
+
+	waiting []turnJob
+	running bool
+	cancel  context.CancelCauseFunc // of the running turn; nil between turns
+}
+
+// hold finds or recalls a conversation and keeps it in memory until release.
+// It may read the database, so the mutex must not be held.
+func (c *Channel) hold(ctx context.Context, key string) (*conversation, error) {
+	c.mu.Lock()
+	conv := c.conversations[key]
+	if conv == nil {
+		c.mu.Unlock()
+		recalled, err := c.hub.Store.Conversation(ctx, c.chain, key)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		if conv = c.conversations[key]; conv == nil {
+			conv = &conversation{Conversation: recalled.Conversation, settings: recalled.Settings, latest: recalled.Latest}
+			if recalled.Offer != nil {
+				m := restore(*recalled.Offer)
+				conv.choices = render.Choices(&m)
+			}
+			c.conversations[key] = conv
+		}
+	}
+	if conv.place != nil {
+		c.idle.Remove(conv.place)
+		conv.place = nil
+	}
+	conv.held++
+	c.mu.Unlock()
+	return conv, nil
+}
+
+// release undoes one hold. The mutex must be held.
+func (c *Channel) release(conv *conversation) {
+	if conv.held--; conv.held > 0 {
+		return
+	}
+	conv.place = c.idle.PushBack(conv)
+	if c.idle.Len() > maxConversations {
+		oldest := c.idle.Remove(c.idle.Front()).(*conversation)
+		delete(c.conversations, oldest.Key)
+	}
+}
+
+// agentName is who answers in a conversation.
+func (c *Channel) agentName(conv *conversation) string {
+	if a := conv.settings.Agent; a != "" && slices.Contains(c.policy.agents(c.hub.names), a) {
+		return a
+	}
+	return c.policy.Agent
+}
+
+// restore makes the message of a stored row.
+func restore(e store.Entry) message.Message {
+	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: message.StatusCompleted, Text: e.Text}
+	if e.Direction == store.In {
+		m.Role = message.RoleUser
+	}
+	// What was stored was valid; a row that some other hand broke shows its text.
+	m.Parts, _ = message.ParseParts(e.Parts)
+	_ = json.Unmarshal(e.Meta, &m.Meta)
+	return m
+}

@@ -1,0 +1,107 @@
+package hub
+
+import (
+	"errors"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// drainPage is how many queued messages are read at a time.
+const drainPage = 64
+
+var errNobody = errors.New("nobody is attached any more")
+
+// drain starts writing the queue to whoever is attached, or makes the drain
+// that runs look again. The mutex must be held.
+func (c *Channel) drain() {
+	if c.backlog == 0 || c.attached == nil {
+		return
+	}
+	if c.draining {
+		c.again = true
+		return
+	}
+	c.draining = c.hub.spawn(c.drainAll)
+}
+
+// drainAll takes queued messages in commit order until there are none, or
+// nobody to take them. A commit that fails leaves the rest for the next attach
+// or send.
+func (c *Channel) drainAll() {
+	for {
+		err := c.drainOnce()
+		c.mu.Lock()
+		more := c.again && err == nil
+		c.again, c.draining = false, more
+		name := c.policy.Name
+		c.mu.Unlock()
+		if more {
+			continue
+		}
+		if err != nil && !errors.Is(err, errNobody) && c.hub.ctx.Err() == nil {
+			c.hub.Log.Error("queue not written", "channel", name, "error", err)
+		}
+		return
+	}
+}
+
+func (c *Channel) drainOnce() error {
+	var last store.MessageID
+	for {
+		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, e := range page {
+			last = e.ID
+			if err := c.take(e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// take moves one queued message to sent, in the database first, and delivers it.
+func (c *Channel) take(e store.Entry) error {
+	conv, err := c.hold(c.hub.ctx, e.Conversation)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	a := c.attached
+	if a == nil {
+		c.release(conv)
+		c.mu.Unlock()
+		return errNobody
+	}
+	view := a.view
+	c.mu.Unlock()
+
+	o := &outgoing{message: restore(e), agent: e.Origin.Agent}
+	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
+	row := o.prepare(view, routing, conv, a)
+	o.parcel.ID = e.ID
+	done := make(chan error, 1)
+	c.hub.Store.Append(&store.Unit{
+		Conversation: conv.Conversation,
+		Settle:       []store.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			if r.Err == nil {
+				c.backlog--
+				c.hub.stateChanged(c, e.ID, row.State, row.Reason)
+				if row.State == store.Sent {
+					c.deliver(o.parcel)
+				}
+				if c.attached != nil {
+					r.Later(c.attached.port)
+				}
+			}
+			c.release(conv)
+			c.mu.Unlock()
+			done <- r.Err
+		},
+	})
+	return <-done
+}

@@ -1,0 +1,161 @@
+package hub
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// EventType names what happened.
+type EventType string
+
+// The events of the stream.
+const (
+	EventCreated  EventType = "message.created"
+	EventState    EventType = "message.state"
+	EventAttached EventType = "adapter.attached"
+	EventDetached EventType = "adapter.detached"
+)
+
+// Event is one thing that happened. Which fields count follows from Type.
+type Event struct {
+	Type        EventType
+	Channel     int64
+	ChannelName string
+	Message     store.Entry // created
+	ID          store.MessageID
+	State       store.State
+	Reason      store.Reason
+	Attachment  Summary
+}
+
+// Events hands events to subscribers. A subscriber that does not keep up is
+// cut off: its channel is closed, and it reads what it missed from history.
+type Events struct {
+	any  atomic.Int32 // subscribers; spares the happy path the mutex
+	mu   sync.Mutex   // guards subs
+	subs map[chan Event]struct{}
+}
+
+// eventBuffer is how far a subscriber may fall behind.
+const eventBuffer = 1024
+
+// Subscribe returns a channel of events and what ends it.
+func (e *Events) Subscribe() (<-chan Event, func()) {
+	ch := make(chan Event, eventBuffer)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.subs == nil {
+		e.subs = map[chan Event]struct{}{}
+	}
+	e.subs[ch] = struct{}{}
+	e.any.Add(1)
+	return ch, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.drop(ch)
+	}
+}
+
+func (e *Events) drop(ch chan Event) {
+	if _, ok := e.subs[ch]; ok {
+		delete(e.subs, ch)
+		close(ch)
+		e.any.Add(-1)
+	}
+}
+
+// wanted reports whether anybody listens.
+func (e *Events) wanted() bool { return e.any.Load() > 0 }
+
+func (e *Events) publish(ev Event) {
+	if !e.wanted() {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for ch := range e.subs {
+		select {
+		case ch <- ev:
+		default:
+			e.drop(ch)
+		}
+	}
+}
+
+// created publishes committed rows; in.ID 0 = there is no inbound one.
+func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.Row) {
+	name := c.name()
+	one := func(r store.Row) {
+		e, err := h.Store.Entry(r, conv.Conversation)
+		if err != nil {
+			h.Log.Error("event not made", "message", r.ID, "error", err)
+			return
+		}
+		h.Events.publish(Event{Type: EventCreated, Channel: c.chain.Channel, ChannelName: name, ID: r.ID, Message: e})
+	}
+	if in.ID != 0 {
+		one(in)
+	}
+	for i := range out {
+		one(out[i])
+	}
+}
+
+// stateChanged publishes a message's new state. The channel's mutex must be held.
+func (h *Hub) stateChanged(c *Channel, id store.MessageID, s store.State, why store.Reason) {
+	h.Events.publish(Event{Type: EventState, Channel: c.chain.Channel, ChannelName: c.policy.Name, ID: id, State: s, Reason: why})
+}
+
+// Summary is an attachment as operators see it.
+type Summary struct {
+	Transport string
+	Platform  string
+	Protocol  string
+	Declared  []string
+	Effective wire.Caps
+	Remote    string
+	Since     time.Time
+	LastFrame time.Time
+	Queue     int
+}
+
+// summary describes the attachment.
+func (a *Attachment) summary() Summary {
+	a.channel.mu.Lock()
+	defer a.channel.mu.Unlock()
+	return Summary{
+		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: a.Names, Effective: a.view.Caps,
+		Remote: a.Remote, Since: a.Since, LastFrame: a.Heard(), Queue: a.channel.backlog,
+	}
+}
+
+// Attached describes who is attached to a channel; false if nobody is.
+func (h *Hub) Attached(key int64) (Summary, bool) {
+	c := h.known(key)
+	if c == nil {
+		return Summary{}, false
+	}
+	c.mu.Lock()
+	a := c.attached
+	c.mu.Unlock()
+	if a == nil {
+		return Summary{}, false
+	}
+	return a.summary(), true
+}
+
+// LastSent is when a message of the channel was last written to an adapter;
+// zero = never in this process.
+func (h *Hub) LastSent(key int64) time.Time {
+	c := h.known(key)
+	if c == nil {
+		return time.Time{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastSent
+}

@@ -1,0 +1,222 @@
+// Package hub routes: one ordered path from a channel's far end to an agent,
+// and one back. It owns channels, conversations and turns; bytes, storage and
+// rendering are others' work.
+package hub
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Limits of what one channel may hold in memory or leave behind.
+const (
+	maxConversations = 4096   // idle ones beyond this are forgotten and read again
+	maxWaitingTurns  = 256    // of one conversation
+	maxQueue         = 10_000 // messages that wait for an adapter, per channel
+	maxTurns         = 1024   // that run at once
+)
+
+// TypingDelay is how long a turn runs before the user is shown that it does.
+const TypingDelay = 300 * time.Millisecond
+
+// AgentNone is the name that routes a channel to nobody: store only.
+const AgentNone = "none"
+
+// Turn is one message handed to an agent.
+type Turn struct {
+	ID           store.MessageID
+	Repeated     bool // handed over before, when the host stopped
+	Channel      string
+	Conversation string
+	UserID       string
+	UserName     string
+	Message      message.Message // of a pressed button: its value, with metadata action
+	Caps         wire.Caps       // what the far end shows
+}
+
+// Agent answers turns. Handle returns when the turn is over; what it sent by
+// then was the answer. It must end soon after ctx does.
+type Agent interface {
+	Handle(ctx context.Context, t Turn, r Reply) error
+}
+
+// Pure is implemented by an agent that can answer some turns without I/O and
+// state: question and answer are then one commit. false leaves the turn to
+// Handle. Neither the turn nor what it refers to may be kept.
+type Pure interface {
+	Answer(t *Turn) ([]message.Message, bool)
+}
+
+// Reply takes an agent's answers to one turn.
+type Reply interface {
+	// Send commits the message and sends it; the id is that of history.
+	Send(ctx context.Context, m message.Message) (store.MessageID, error)
+	// Stream shows the text accumulated so far where the far end can; lossy.
+	Stream(text string)
+	// Typing shows that work goes on, also before TypingDelay.
+	Typing(on bool)
+}
+
+// Errors of the hub.
+var (
+	ErrNotAttached = errors.New("no adapter is attached and the channel has no queue")
+	ErrQueueFull   = errors.New("the channel's queue is full")
+	ErrTooLarge    = errors.New("session_key and reply_ctx leave no room in a frame")
+	ErrClosed      = errors.New("the host is stopping")
+)
+
+// Options of a hub. Store, Agents and Commands are needed.
+type Options struct {
+	Store       *store.Store
+	Agents      map[string]Agent // by name; AgentNone is not among them
+	Commands    *command.Registry
+	Log         *slog.Logger
+	TypingDelay time.Duration // 0 = TypingDelay
+}
+
+// Hub is the routing of one host.
+type Hub struct {
+	Options
+	Events Events
+	names  []string // of agents, sorted, AgentNone among them
+	slots  chan struct{}
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu       sync.Mutex // guards channels and closed
+	channels map[int64]*Channel
+	closed   bool
+}
+
+// New makes a hub. Close must be called.
+func New(o Options) *Hub {
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
+	if h.TypingDelay == 0 {
+		h.TypingDelay = TypingDelay
+	}
+	for name := range o.Agents {
+		h.names = append(h.names, name)
+	}
+	slices.Sort(h.names)
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	return h
+}
+
+// Close stops the running turns and waits for them. Turns that did not end are
+// handed over again after the next start.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.cancel()
+	h.wg.Wait()
+}
+
+// spawn runs fn in a goroutine that Close waits for; false when closing.
+func (h *Hub) spawn(fn func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.wg.Go(fn)
+	return true
+}
+
+// AgentNames lists who may be routed to.
+func (h *Hub) AgentNames() []string { return h.names }
+
+// channel finds a channel, or makes it on first use.
+func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) {
+	h.mu.Lock()
+	c := h.channels[row.Key]
+	h.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	chain, err := h.Store.Chain(ctx, row.Key)
+	if err != nil {
+		return nil, err
+	}
+	backlog, err := h.Store.CountPending(ctx, row.Key)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.channels[row.Key]; c != nil {
+		return c, nil
+	}
+	c = &Channel{hub: h, chain: chain, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
+	h.channels[row.Key] = c
+	return c, nil
+}
+
+// known is the channel if it was used in this process.
+func (h *Hub) known(key int64) *Channel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.channels[key]
+}
+
+// Update makes a changed policy count at once.
+func (h *Hub) Update(row store.Channel) {
+	if c := h.known(row.Key); c != nil {
+		c.update(row)
+	}
+}
+
+// Remove forgets a deleted channel. Its sessions must be closed by their owner.
+func (h *Hub) Remove(key int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.channels, key)
+}
+
+// Recover hands over again what was received but not handled when the host
+// stopped. Call it once, before anything attaches.
+func (h *Hub) Recover(ctx context.Context) (int, error) {
+	open, err := h.Store.Unanswered(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, e := range open {
+		row, err := h.Store.ChannelByKey(ctx, e.Channel)
+		if errors.Is(err, store.ErrNotFound) {
+			h.Store.Handled(e.ID) // deleted, about to be swept
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		c, err := h.channel(ctx, row)
+		if err != nil {
+			return n, err
+		}
+		conv, err := c.hold(ctx, e.Conversation)
+		if err != nil {
+			return n, err
+		}
+		job := turnJob{
+			id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
+			routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
+			message: restore(e),
+		}
+		c.mu.Lock()
+		c.startTurn(conv, job)
+		c.mu.Unlock()
+		n++
+	}
+	return n, nil
+}

@@ -1,0 +1,259 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// ErrAway is returned by an agent that can't be reached.
+var ErrAway = errors.New("the agent is away")
+
+var errStopped = errors.New("stopped by the user")
+
+// turnJob is a message that waits for its agent.
+type turnJob struct {
+	id       store.MessageID
+	repeated bool
+	routing  wire.Routing
+	userID   string
+	userName string
+	message  message.Message
+}
+
+// startTurn puts a turn behind those of its conversation. It takes over one
+// hold of conv. The mutex must be held.
+func (c *Channel) startTurn(conv *conversation, job turnJob) {
+	conv.waiting = append(conv.waiting, job)
+	if conv.running {
+		return
+	}
+	// A turn that can't start any more is handed over at the next start.
+	conv.running = c.hub.spawn(func() { c.runTurns(conv) })
+}
+
+// stop cancels the running turn. The mutex must be held.
+func (conv *conversation) stop() {
+	if conv.cancel != nil {
+		conv.cancel(errStopped)
+	}
+}
+
+// runTurns runs a conversation's turns one after the other until none waits.
+func (c *Channel) runTurns(conv *conversation) {
+	for {
+		c.mu.Lock()
+		if len(conv.waiting) == 0 || c.hub.ctx.Err() != nil {
+			conv.waiting, conv.running = nil, false
+			c.mu.Unlock()
+			return
+		}
+		job := conv.waiting[0]
+		conv.waiting = conv.waiting[1:]
+		ctx, cancel := context.WithCancelCause(c.hub.ctx)
+		conv.cancel = cancel
+		c.mu.Unlock()
+
+		c.turn(ctx, conv, job)
+
+		c.mu.Lock()
+		conv.cancel = nil
+		c.release(conv)
+		c.mu.Unlock()
+		cancel(nil)
+	}
+}
+
+// turn runs one turn to its end and settles its message.
+func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
+	select {
+	case c.hub.slots <- struct{}{}:
+		defer func() { <-c.hub.slots }()
+	case <-ctx.Done():
+		return
+	}
+	c.mu.Lock()
+	name, channel := c.agentName(conv), c.policy.Name
+	var caps = wire.CapText
+	if c.attached != nil {
+		caps = c.attached.view.Caps
+	}
+	c.mu.Unlock()
+	t := Turn{
+		ID: job.id, Repeated: job.repeated, Channel: channel, Conversation: conv.Key, UserID: job.userID, UserName: job.userName,
+		Message: job.message, Caps: caps,
+	}
+	t.Message.ID = job.id.String()
+	r := &reply{c: c, conv: conv, job: job, agent: name}
+	r.expectTyping(c.hub.TypingDelay)
+	err := c.handle(ctx, name, t, r)
+	if errors.Is(context.Cause(ctx), errStopped) {
+		err = nil // what was asked for
+	}
+	if err != nil && c.hub.ctx.Err() == nil {
+		c.hub.Log.Error("turn failed", "channel", channel, "agent", name, "message", job.id, "error", err)
+		r.apologize()
+	}
+	r.endTyping()
+	c.endTurn(conv, job.id, r.answered(), err)
+}
+
+// handle calls the agent; a panic is an error of the turn.
+func (c *Channel) handle(ctx context.Context, name string, t Turn, r *reply) (err error) {
+	if name == AgentNone {
+		return nil
+	}
+	agent, ok := c.hub.Agents[name]
+	if !ok {
+		return fmt.Errorf("%w: no agent is named %q", ErrAway, name)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("agent panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if pure, ok := agent.(Pure); ok {
+		answers, ok := pure.Answer(&t)
+		for i := 0; ok && i < len(answers) && err == nil; i++ {
+			_, err = r.Send(ctx, answers[i])
+		}
+		if ok {
+			return err
+		}
+	}
+	return agent.Handle(ctx, t, r)
+}
+
+// endTurn settles the message. While the host stops, nothing is settled: a turn
+// without an answer is handed over again.
+func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool, err error) {
+	s := store.Settlement{ID: id, State: store.Handled}
+	switch {
+	case err == nil && answered:
+		c.hub.Store.Handled(id)
+		return
+	case c.hub.ctx.Err() != nil:
+		return
+	case errors.Is(err, ErrAway):
+		s.State, s.Reason = store.Failed, store.ReasonAgentAway
+	case err != nil:
+		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
+	}
+	c.mu.Lock()
+	conv.held++
+	c.mu.Unlock()
+	c.hub.Store.Append(&store.Unit{
+		Conversation: conv.Conversation,
+		Settle:       []store.Settlement{s},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.release(conv)
+			if r.Err == nil {
+				c.hub.stateChanged(c, id, s.State, s.Reason)
+			}
+		},
+	})
+}
+
+// reply is the Reply of one turn.
+type reply struct {
+	c     *Channel
+	conv  *conversation
+	job   turnJob
+	agent string
+
+	mu     sync.Mutex // guards what follows
+	sent   bool
+	typing bool
+	over   bool
+	timer  *time.Timer
+}
+
+var _ Reply = (*reply)(nil)
+
+// Send implements Reply.
+func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
+	return r.send(ctx, m, r.agent)
+}
+
+func (r *reply) send(ctx context.Context, m message.Message, agent string) (store.MessageID, error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	conv, err := r.c.hold(ctx, r.conv.Key)
+	if err != nil {
+		return 0, err
+	}
+	sent, err := r.c.send(ctx, conv, &outgoing{message: m, agent: agent}, &r.job.routing, r.job.id, false)
+	if err == nil {
+		r.mu.Lock()
+		r.sent = true
+		r.mu.Unlock()
+	}
+	return sent.ID, err
+}
+
+func (r *reply) answered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
+// apologize tells the user that no answer comes, unless notices are muted.
+func (r *reply) apologize() {
+	r.c.mu.Lock()
+	muted := r.conv.settings.Muted
+	r.c.mu.Unlock()
+	if muted {
+		return
+	}
+	m := message.Text("Sorry, no answer could be made. Please try again.")
+	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
+	if _, err := r.send(r.c.hub.ctx, m, ""); err != nil {
+		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)
+	}
+}
+
+// Stream implements Reply. An adapter of protocol 1.0 can't show a stream: it
+// gets the final message.
+func (r *reply) Stream(string) {}
+
+// Typing implements Reply.
+func (r *reply) Typing(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.show(on)
+	}
+}
+
+func (r *reply) expectTyping(after time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timer = time.AfterFunc(after, func() { r.Typing(true) })
+}
+
+func (r *reply) endTyping() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	r.timer.Stop()
+	r.show(false)
+}
+
+// show offers a typing frame if that changes anything. The mutex must be held.
+func (r *reply) show(on bool) {
+	if r.typing != on {
+		r.typing = on
+		r.c.typing(r.job.routing, on)
+	}
+}

@@ -1,0 +1,203 @@
+package render
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// rule is a divider in text.
+const rule = "──────────"
+
+// Text is the whole message as the plainest far end shows it.
+func Text(m *message.Message) string {
+	if len(m.Parts) == 0 {
+		return m.Text
+	}
+	planned := Plan(Input{Message: m, View: wire.View{Caps: wire.CapText}, Room: wire.MaxFrame * 8})
+	texts := make([]string, len(planned.Frames))
+	for i, f := range planned.Frames {
+		texts[i] = f.Text
+	}
+	return strings.Join(texts, "\n")
+}
+
+// CardText is a card as text: *title*, then one line per element.
+func CardText(c *wire.Card) string {
+	var lines []string
+	if c.Header != nil && c.Header.Title != "" {
+		lines = append(lines, "*"+c.Header.Title+"*")
+	}
+	for i := range c.Elements {
+		if line := elementText(&c.Elements[i]); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func elementText(e *wire.Element) string {
+	switch e.Type {
+	case wire.ElementMarkdown:
+		return e.Content
+	case wire.ElementDivider:
+		return rule
+	case wire.ElementNote:
+		return e.Text
+	case wire.ElementActions:
+		return labels(e.Buttons)
+	case wire.ElementListItem:
+		if e.Button == nil {
+			return e.Text
+		}
+		return e.Text + "  →  [" + e.Button.Text + "]"
+	case wire.ElementSelect:
+		names := make([]string, len(e.Options))
+		for i, o := range e.Options {
+			names[i] = o.Text
+		}
+		return e.Placeholder + " (options: " + strings.Join(names, " | ") + ")"
+	}
+	return ""
+}
+
+// ButtonsText is a text with buttons as text: the labels go on a line of their own.
+func ButtonsText(text string, rows [][]wire.Button) string {
+	if text == "" {
+		return labels(rows)
+	}
+	return text + "\n" + labels(rows)
+}
+
+func labels(rows [][]wire.Button) string {
+	var b strings.Builder
+	for _, row := range rows {
+		for _, button := range row {
+			if b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString("[" + button.Text + "]")
+		}
+	}
+	return b.String()
+}
+
+// cardRows are a card's choices as rows of buttons.
+func cardRows(c *wire.Card) [][]wire.Button {
+	var rows [][]wire.Button
+	for i := range c.Elements {
+		e := &c.Elements[i]
+		switch e.Type {
+		case wire.ElementActions:
+			rows = append(rows, e.Buttons...)
+		case wire.ElementListItem:
+			if e.Button != nil {
+				rows = append(rows, []wire.Button{*e.Button})
+			}
+		case wire.ElementSelect:
+			row := make([]wire.Button, len(e.Options))
+			for j, o := range e.Options {
+				row[j] = wire.Button{Text: o.Text, Value: e.CallbackPrefix + o.Value}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func mediaText(caption, name, url string) string {
+	if caption == "" {
+		caption = name
+	}
+	switch {
+	case caption == "":
+		return url
+	case url == "":
+		return caption
+	}
+	return caption + "\n" + url
+}
+
+// formText is a form as numbered questions.
+func formText(ui message.UIPart) string {
+	var lines []string
+	n := 0
+	for _, c := range ui.Components {
+		if c.Name == "" {
+			lines = append(lines, c.Text)
+			continue
+		}
+		n++
+		line := strconv.Itoa(n) + ". " + firstOf(c.Label, c.Name)
+		if len(c.Options) > 0 {
+			names := make([]string, len(c.Options))
+			for i, o := range c.Options {
+				names[i] = firstOf(o.Label, o.Value)
+			}
+			line += " (" + strings.Join(names, " | ") + ")"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// Choice is one thing that a user can choose by typing its label or number.
+type Choice struct{ Label, Value string }
+
+// Choices are what a message offers, in the order that they are shown.
+func Choices(m *message.Message) []Choice {
+	var out []Choice
+	for _, p := range m.Parts {
+		if p.Type != message.TypeCustom {
+			continue
+		}
+		c, err := message.As[message.CustomPart](p)
+		if err != nil {
+			continue
+		}
+		var rows [][]wire.Button
+		switch c.PayloadType {
+		case message.PayloadCard:
+			var card wire.Card
+			if json.Unmarshal(c.Data, &card) == nil {
+				rows = cardRows(&card)
+			}
+		case message.PayloadButtons:
+			var o message.Offer
+			if json.Unmarshal(c.Data, &o) == nil {
+				rows = o.Buttons
+			}
+		}
+		for _, row := range rows {
+			for _, b := range row {
+				out = append(out, Choice{b.Text, b.Value})
+			}
+		}
+	}
+	return out
+}
+
+// Choose is the value of the choice that the user typed, by its label (in any
+// case) or its number.
+func Choose(choices []Choice, typed string) (value string, ok bool) {
+	typed = strings.TrimSpace(typed)
+	if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(choices) && len(typed) < 4 {
+		return choices[n-1].Value, true
+	}
+	for _, c := range choices {
+		if strings.EqualFold(c.Label, typed) {
+			return c.Value, true
+		}
+	}
+	return "", false
+}

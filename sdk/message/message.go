@@ -1,0 +1,187 @@
+// Package message is the one message type that flows through the host: an
+// envelope and an ordered list of typed parts, each of which keeps its bytes.
+package message
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Role says which side speaks.
+type Role string
+
+// The canonical roles.
+const (
+	RoleUser  Role = "user"
+	RoleAgent Role = "agent"
+)
+
+// Status is the life of a message's content; delivery has a state of its own.
+type Status string
+
+// The statuses of a message.
+const (
+	StatusPending   Status = "pending"
+	StatusStreaming Status = "streaming"
+	StatusCompleted Status = "completed"
+	StatusError     Status = "error"
+)
+
+// Message is one message. No Parts means one text part with Text, which is
+// never built unless somebody asks.
+type Message struct {
+	ID     string
+	Role   Role
+	Status Status
+	Text   string
+	Parts  []Part
+	Meta   Meta
+}
+
+// Meta is a message's free metadata. The keys that the host knows have
+// constants.
+type Meta map[string]json.RawMessage
+
+// Metadata keys that the host reads or sets.
+const (
+	MetaPreviewHandle = "preview_handle" // string: what an edit of this message takes
+	MetaEdits         = "edits"          // string: the message that this one changes
+	MetaAction        = "action"         // string: the message is this action of a button
+	MetaNotice        = "notice"         // true: the host speaks, not an agent
+	MetaRepeated      = "repeated"       // true: handed over again after a crash
+)
+
+// String is the value of a string key; "" if absent or of another type.
+func (m Meta) String(key string) string {
+	var s string
+	if json.Unmarshal(m[key], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// With returns the metadata with key set to the string value.
+func (m Meta) With(key, value string) Meta {
+	if m == nil {
+		m = Meta{}
+	}
+	m[key] = wire.AppendString(nil, value)
+	return m
+}
+
+// Text is a plain text message of an agent.
+func Text(text string) Message {
+	return Message{Role: RoleAgent, Status: StatusCompleted, Text: text}
+}
+
+// New is a message of an agent made of parts; text is its roll-up.
+func New(parts ...Part) Message {
+	return Message{Role: RoleAgent, Status: StatusCompleted, Text: RollUp(parts), Parts: parts}
+}
+
+// RollUp is the text of a message: its text parts joined by newline.
+func RollUp(parts []Part) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Type != TypeText {
+			continue
+		}
+		if t, err := As[TextPart](p); err == nil {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// Part is one part of a message. It keeps the bytes that it was read from, so
+// that fields and types unknown here pass through.
+type Part struct {
+	Type string
+	raw  json.RawMessage
+}
+
+// Raw is the part's JSON object, exactly as it came. It must not be changed.
+func (p Part) Raw() json.RawMessage { return p.raw }
+
+// MarshalJSON implements json.Marshaler.
+func (p Part) MarshalJSON() ([]byte, error) { return p.raw, nil }
+
+// UnmarshalJSON implements json.Unmarshaler: any object with a string type.
+func (p *Part) UnmarshalJSON(b []byte) error {
+	var head struct {
+		Type *string `json:"type"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return fmt.Errorf("part: %w", err)
+	}
+	if head.Type == nil || *head.Type == "" {
+		return fmt.Errorf("part: type is absent, expected the name of a part type")
+	}
+	p.Type, p.raw = *head.Type, append(json.RawMessage(nil), b...)
+	return nil
+}
+
+// As reads the part as one of the part structs.
+func As[T any](p Part) (T, error) {
+	var v T
+	if err := json.Unmarshal(p.raw, &v); err != nil {
+		return v, fmt.Errorf("%s part: %w", p.Type, err)
+	}
+	return v, nil
+}
+
+// ParseParts reads a JSON array of parts; nil and empty input give none.
+func ParseParts(b []byte) ([]Part, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	var parts []Part
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return nil, fmt.Errorf("parts: %w", err)
+	}
+	return parts, nil
+}
+
+// AppendParts appends the parts as a JSON array; nothing for none.
+func AppendParts(dst []byte, parts []Part) []byte {
+	if len(parts) == 0 {
+		return dst
+	}
+	dst = append(dst, '[')
+	for i, p := range parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, p.raw...)
+	}
+	return append(dst, ']')
+}
+
+// build marshals one of this package's part structs, which can't fail.
+func build(typ string, v any) Part {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("message: marshal " + typ + ": " + err.Error())
+	}
+	return Part{Type: typ, raw: raw}
+}
+
+// Number gives the parts that were made without an id the ids p1, p2, … by
+// their place.
+func Number(parts []Part) []Part {
+	for i, p := range parts {
+		var head struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(p.raw, &head) == nil && head.ID != "" || len(p.raw) < 2 {
+			continue
+		}
+		raw := append([]byte(`{"id":"p`+strconv.Itoa(i+1)+`",`), p.raw[1:]...)
+		parts[i].raw = raw
+	}
+	return parts
+}
