@@ -2,8 +2,8 @@
 // program bridges one platform to a Pontoon host.
 //
 // Capabilities follow from the optional interfaces that the adapter implements
-// (Cards, Buttons, Media, Typer, Editor); the SDK looks once and declares them.
-// What an adapter can't show, the host degrades before it is sent.
+// (Cards, Buttons, Media, Typer, Editor, ThreadReplier); the SDK looks once and
+// declares them. What an adapter can't show, the host degrades before it is sent.
 package sdk
 
 import (
@@ -15,12 +15,16 @@ import (
 
 // Adapter is one platform.
 //
-// Run delivers the platform's events to h until ctx ends, then returns nil; an
-// error before that restarts it after a back-off. Send puts text on the
-// platform; it is never called concurrently within one conversation, but is for
-// different ones, and may be called from before Run connects until after it
-// returned. An error of Send says whose fault it was: Retry, Refused, or any
-// other error for "outcome unknown".
+// Run delivers the platform's events to h until ctx ends, then returns nil. It
+// starts once the host has accepted the adapter and keeps running while the
+// connection is lost and found again. An error before ctx ends restarts it after
+// a back-off; an early nil, or Refused, ends the adapter.
+//
+// Send puts text on the platform. It is never called concurrently within one
+// conversation, but is for different ones, and may be called from before Run
+// connects until after it returned. Its ctx ends when the adapter must stop
+// without having finished. An error of Send says what became of the message:
+// Retry, Refused, or any other error for "outcome unknown".
 type Adapter interface {
 	Run(ctx context.Context, h *Host) error
 	Send(ctx context.Context, to Target, text string) (Receipt, error)
@@ -55,6 +59,10 @@ type Typer interface {
 type Editor interface {
 	Edit(ctx context.Context, to Target, handle, text string) (Receipt, error)
 }
+
+// ThreadReplier is implemented by an adapter whose answers appear as replies to
+// the message that ReplyCtx names (capability reply_to_message). It is asked once.
+type ThreadReplier interface{ RepliesInThread() bool }
 
 // Target is where an outbound message belongs: the routing of the event that
 // it answers, as the adapter delivered it. Empty fields were never delivered.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	neturl "net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -88,6 +89,10 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 		if resp != nil {
 			return nil, fmt.Errorf("upgrade to WebSocket: answered HTTP %s", resp.Status)
 		}
+		var unparsed *neturl.Error // repeats the url
+		if errors.As(err, &unparsed) {
+			err = unparsed.Err
+		}
 		return nil, fmt.Errorf("dial host: %w", err)
 	}
 	return newWebSocket(ws, s), nil
@@ -160,7 +165,9 @@ func (c *WebSocket) finish(err error) error {
 	var inTime net.Error
 	switch {
 	case errors.As(err, &byPeer):
-		err = &CloseError{Code: wire.CloseCode(byPeer.Code), Reason: byPeer.Text}
+		if err = (&CloseError{Code: wire.CloseCode(byPeer.Code), Reason: byPeer.Text}); c.closed.Load() {
+			err = ErrClosed // the echo of our own close frame
+		}
 	case errors.As(err, &inTime) && inTime.Timeout(), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		if c.closed.Load() {
 			err = ErrClosed
@@ -177,10 +184,10 @@ func (c *WebSocket) finish(err error) error {
 
 // Write implements Conn.
 func (c *WebSocket) Write(frames ...[]byte) error {
-	if len(frames) == 1 {
-		_ = c.socket.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
+	if len(frames) == 1 && len(frames[0]) <= bufferSize {
 		return c.ws.WriteMessage(websocket.TextMessage, frames[0])
 	}
+	// A larger frame would go out in pieces of gorilla's buffer.
 	c.socket.cork()
 	for _, f := range frames {
 		if err := c.ws.WriteMessage(websocket.TextMessage, f); err != nil {
@@ -212,7 +219,8 @@ func (c *WebSocket) Close(code wire.CloseCode, why string) error {
 	}
 	deadline := time.Now().Add(LingerTimeout)
 	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
-	if derr := c.socket.SetReadDeadline(deadline); err == nil {
+	derr := c.socket.SetReadDeadline(deadline)
+	if err == nil && !errors.Is(derr, net.ErrClosed) { // the peer has answered already: Read has ended
 		err = derr
 	}
 	return err
@@ -261,11 +269,17 @@ func (s *socket) Write(p []byte) (int, error) {
 	return s.Conn.Write(p)
 }
 
-// SetWriteDeadline ignores gorilla's "none", which comes with every frame:
-// Write has set one for all of them.
+// SetWriteDeadline puts our limit in place of gorilla's "none", which comes
+// with every frame; while frames are gathered, uncork sets it once for all.
 func (s *socket) SetWriteDeadline(t time.Time) error {
 	if t.IsZero() {
-		return nil
+		s.mu.Lock()
+		corked := s.corked != nil
+		s.mu.Unlock()
+		if corked {
+			return nil
+		}
+		t = time.Now().Add(WriteTimeout)
 	}
 	return s.Conn.SetWriteDeadline(t)
 }

@@ -26,7 +26,7 @@ type Session struct {
 	conn  transport.Conn
 	from  Origin
 
-	grant    auth.Grant // guarded by Slots.mu until admitted, then constant
+	grant    auth.Grant // guarded by Slots.mu; after register only ExpiresAt changes
 	admitted bool       // guarded by Slots.mu
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
@@ -247,8 +247,8 @@ func (n *Session) Settled(ref string, err *wire.Error) {
 
 // pulse pings when it is time, and drops who was silent for too long or whose
 // token has expired.
-func (n *Session) pulse(now time.Time) {
-	if at := n.grant.ExpiresAt; !at.IsZero() && !now.Before(at) {
+func (n *Session) pulse(now, expires time.Time) {
+	if !expires.IsZero() && !now.Before(expires) {
 		n.shut(wire.CloseRevoked, "token expired")
 		return
 	}

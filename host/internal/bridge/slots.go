@@ -141,6 +141,25 @@ func (s *Slots) each(match func(*Session) bool, code wire.CloseCode, why string)
 	}
 }
 
+// Expire lets every session of the channel end at the given time, but those
+// that came in with the token keep.
+func (s *Slots) Expire(channel, keep int64, at time.Time) {
+	s.mu.Lock()
+	var found []*Session
+	for n := range s.all {
+		if n.admitted && n.grant.Channel.Key == channel && n.grant.Token != keep {
+			if end := n.grant.ExpiresAt; end.IsZero() || at.Before(end) {
+				n.grant.ExpiresAt = at
+			}
+			found = append(found, n)
+		}
+	}
+	s.mu.Unlock()
+	for _, n := range found {
+		n.pulse(time.Now(), at)
+	}
+}
+
 // admit notes a session's grant, so that a revocation finds it from now on.
 func (s *Slots) admit(n *Session, g auth.Grant) {
 	s.mu.Lock()
@@ -175,16 +194,20 @@ func (s *Slots) Serve(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now := time.Now()
-		s.mu.Lock()
-		all := make([]*Session, 0, len(s.all))
-		for n := range s.all {
-			if n.admitted {
-				all = append(all, n)
-			}
-		}
-		s.mu.Unlock()
-		for _, n := range all {
-			n.pulse(now)
+		for n, expires := range s.expiries() {
+			n.pulse(now, expires)
 		}
 	}
+}
+
+func (s *Slots) expiries() map[*Session]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[*Session]time.Time, len(s.all))
+	for n := range s.all {
+		if n.admitted {
+			all[n] = n.grant.ExpiresAt
+		}
+	}
+	return all
 }

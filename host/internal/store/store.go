@@ -101,7 +101,14 @@ func (s *Store) lockDir(dir string) error {
 }
 
 func (s *Store) start(ctx context.Context, path string, o Options) error {
-	var err error
+	// Made here, since the files that SQLite puts beside it take its mode.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+		return fmt.Errorf("protect database: %w", err)
+	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
 	// The order counts: the lock must be waited for before the mode is asked for.
 	if s.admin, err = openSQL(path, "rwc", 1, busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"); err != nil {
@@ -109,9 +116,6 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	}
 	if err := migrate(ctx, s.admin); err != nil {
 		return err
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return fmt.Errorf("protect database: %w", err)
 	}
 	if s.readDB, err = openSQL(path, "ro", readers, busy, "query_only(1)"); err != nil {
 		return err

@@ -1,0 +1,9 @@
+// Command pontoon-irc connects one IRC network to a Pontoon host.
+package main
+
+import (
+	"github.com/pontoon-bridge/pontoon/adapters/irc"
+	"github.com/pontoon-bridge/pontoon/sdk"
+)
+
+func main() { sdk.Main("irc", irc.New()) }

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// channelView is a channel as the commands print it.
+type channelView struct {
+	ID     string   `json:"id"`
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"`
+	On     bool     `json:"enabled"`
+	Agent  string   `json:"agent"`
+	Agents []string `json:"agents"`
+	Queue  bool     `json:"queue"`
+	Accept []string `json:"accept_capabilities"`
+	Users  []string `json:"allow_users"`
+	Token  string   `json:"token"`
+	Health struct {
+		Attached bool       `json:"attached"`
+		LastIn   *time.Time `json:"last_inbound_at"`
+		LastSent *time.Time `json:"last_sent_at"`
+		LastAck  *time.Time `json:"last_ack_at"`
+	} `json:"health"`
+}
+
+func channelCommand(o *clientOptions) *cobra.Command {
+	cmd := &cobra.Command{Use: "channel", Short: "Manage channels", Args: cobra.NoArgs, RunE: helpOnly}
+	cmd.AddCommand(channelCreate(o), channelUpdate(o), channelList(o), channelTest(o),
+		channelGet(o, "show NAME", "Show a channel"),
+		channelSwitch(o, "enable", "Let adapters in", true), channelSwitch(o, "disable", "Put the adapter out and let none in", false),
+		&cobra.Command{
+			Use: "delete NAME", Short: "Delete a channel with its tokens and messages", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				c, err := o.client()
+				if err != nil {
+					return err
+				}
+				if _, err := c.call(cmd.Context(), http.MethodDelete, "/channels/"+url.PathEscape(args[0]), nil); err != nil || o.json {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Deleted channel %s.\n", clean(args[0]))
+				return err
+			},
+		})
+	return cmd
+}
+
+func helpOnly(cmd *cobra.Command, _ []string) error {
+	return usageError{fmt.Errorf("%s needs a command: %s", cmd.Name(), strings.Join(subNames(cmd), ", "))}
+}
+
+func subNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// policyFlags are the flags that create and update share.
+type policyFlags struct {
+	cmd                   *cobra.Command
+	agent                 string
+	agents, accept, users []string
+	queue                 bool
+}
+
+func (p *policyFlags) add(cmd *cobra.Command) {
+	p.cmd = cmd
+	f := cmd.Flags()
+	f.StringVar(&p.agent, "agent", "echo", "who answers; none = store only")
+	f.StringSliceVar(&p.agents, "agents", nil, "whom a conversation may choose (default all)")
+	f.StringSliceVar(&p.accept, "accept", nil, "capabilities that adapters may claim (default all)")
+	f.StringSliceVar(&p.users, "allow-users", nil, "user ids that may speak (default all)")
+	f.BoolVar(&p.queue, "queue", false, "keep messages while no adapter is attached")
+}
+
+// body holds the flags that were given.
+func (p *policyFlags) body() map[string]any {
+	b := map[string]any{}
+	for flag, set := range map[string]func(){
+		"agent":       func() { b["agent"] = p.agent },
+		"agents":      func() { b["agents"] = p.agents },
+		"accept":      func() { b["accept_capabilities"] = p.accept },
+		"allow-users": func() { b["allow_users"] = p.users },
+		"queue":       func() { b["queue"] = p.queue },
+	} {
+		if p.cmd.Flags().Changed(flag) {
+			set()
+		}
+	}
+	return b
+}
+
+func channelCreate(o *clientOptions) *cobra.Command {
+	var p policyFlags
+	var kind, token string
+	var disabled bool
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a channel; its token is shown once", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			b := p.body()
+			b["name"], b["kind"], b["enabled"] = args[0], kind, !disabled
+			if token != "" {
+				b["token"] = token
+			}
+			raw, err := c.call(cmd.Context(), http.MethodPost, "/channels", b)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v channelView) {
+				fmt.Fprintf(w, "id\t%s\nname\t%s\ntoken\t%s\n\nThe token is shown only now. An adapter connects with it to %s.\n", v.ID, v.Name, v.Token, o.url)
+			})
+		},
+	}
+	p.add(cmd)
+	cmd.Flags().StringVar(&kind, "kind", "bridge", "kind of channel")
+	cmd.Flags().StringVar(&token, "token", "", "a token of your own, at least 16 characters (default: one is made)")
+	cmd.Flags().BoolVar(&disabled, "disabled", false, "let no adapter in yet")
+	return cmd
+}
+
+func channelUpdate(o *clientOptions) *cobra.Command {
+	var p policyFlags
+	var name string
+	cmd := &cobra.Command{
+		Use: "update NAME", Short: "Change a channel; it counts at once", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b := p.body()
+			if cmd.Flags().Changed("name") {
+				b["name"] = name
+			}
+			if len(b) == 0 {
+				return usageError{fmt.Errorf("nothing to change: give at least one flag")}
+			}
+			return patchChannel(cmd, o, args[0], b)
+		},
+	}
+	p.add(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "new name")
+	return cmd
+}
+
+func channelSwitch(o *clientOptions, verb, about string, on bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME", Short: about, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return patchChannel(cmd, o, args[0], map[string]any{"enabled": on})
+		},
+	}
+}
+
+func patchChannel(cmd *cobra.Command, o *clientOptions, ref string, body map[string]any) error {
+	c, err := o.client()
+	if err != nil {
+		return err
+	}
+	raw, err := c.call(cmd.Context(), http.MethodPatch, "/channels/"+url.PathEscape(ref), body)
+	if err != nil {
+		return err
+	}
+	return show(cmd, o, raw, printChannel)
+}
+
+func channelGet(o *clientOptions, use, about string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: about, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.call(cmd.Context(), http.MethodGet, "/channels/"+url.PathEscape(args[0]), nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, printChannel)
+		},
+	}
+}
+
+func printChannel(w io.Writer, v channelView) {
+	all := func(list []string) string {
+		if len(list) == 0 {
+			return "all"
+		}
+		return strings.Join(list, ", ")
+	}
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\n",
+		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)))
+	fmt.Fprintf(w, "attached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
+		v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+}
+
+func ago(t *time.Time) string {
+	if t == nil {
+		return "–"
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+func channelList(o *clientOptions) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List channels", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.all(cmd.Context(), "/channels", "channels")
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v struct{ Channels []channelView }) {
+				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tAGENT\tATTACHED\tLAST INBOUND\tLAST SENT\tID")
+				for _, ch := range v.Channels {
+					fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%v\t%s\t%s\t%s\n", ch.Name, ch.Kind, ch.On, ch.Agent, ch.Health.Attached,
+						ago(ch.Health.LastIn), ago(ch.Health.LastSent), ch.ID)
+				}
+			})
+		},
+	}
+}
+
+func channelTest(o *clientOptions) *cobra.Command {
+	var conversation string
+	cmd := &cobra.Command{
+		Use: "test NAME", Short: "Send a test message to the latest conversation", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			b := map[string]any{}
+			if cmd.Flags().Changed("conversation") {
+				b["conversation_id"] = conversation
+			}
+			raw, err := c.call(cmd.Context(), http.MethodPost, "/channels/"+url.PathEscape(args[0])+"/test", b)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v struct {
+				ID, Detail   string
+				Conversation string `json:"conversation_id"`
+			}) {
+				fmt.Fprintf(w, "%s to %s: %s\n", v.ID, clean(v.Conversation), v.Detail)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&conversation, "conversation", "", "another conversation")
+	return cmd
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+)
+
+// clientOptions are the flags of every command that talks to a host.
+type clientOptions struct {
+	data, url, key string
+	json           bool
+}
+
+// maxAnswer bounds what a command reads of an answer.
+const maxAnswer = 64 << 20
+
+// client calls a running host.
+type client struct {
+	base, key string
+}
+
+func (o *clientOptions) client() (*client, error) {
+	u, err := url.Parse(o.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usageError{fmt.Errorf("--url: found %q, expected http(s)://HOST[:PORT]", o.url)}
+	}
+	key := o.key
+	if key == "" {
+		key = os.Getenv("PONTOON_KEY")
+	}
+	if key == "" {
+		// No key yet is no error: a host that is not there must be named first.
+		key, err = auth.ReadKey(o.data)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return &client{strings.TrimSuffix(o.url, "/"), key}, nil
+}
+
+// do sends a request and returns the answer if it is a success. Its body must
+// be closed.
+func (c *client) do(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		var refused *net.OpError
+		if errors.As(err, &refused) && refused.Op == "dial" {
+			return nil, fmt.Errorf("no host at %s (start one: pontoon serve)", c.base)
+		}
+		return nil, fmt.Errorf("call host: %w", err)
+	}
+	if resp.StatusCode >= 300 {
+		defer func() { _ = resp.Body.Close() }()
+		return nil, problemOf(resp)
+	}
+	return resp, nil
+}
+
+// problemOf makes one line of an RFC 9457 problem.
+func problemOf(resp *http.Response) error {
+	var p struct {
+		Detail string `json:"detail"`
+		Errors []struct {
+			Message  string `json:"message"`
+			Location string `json:"location"`
+			Value    any    `json:"value"`
+		} `json:"errors"`
+	}
+	b, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if json.Unmarshal(b, &p) != nil || p.Detail == "" {
+		return fmt.Errorf("host answered %s", resp.Status)
+	}
+	line := p.Detail
+	for _, e := range p.Errors {
+		if !strings.Contains(line, e.Message) {
+			line += "; " + e.Location + ": " + e.Message
+		}
+		if e.Value != nil {
+			if found, err := json.Marshal(e.Value); err == nil {
+				line += ", found " + string(found)
+			}
+		}
+	}
+	return errors.New(line)
+}
+
+// call sends a request and returns the answer's JSON.
+func (c *client) call(ctx context.Context, method, path string, in any) (json.RawMessage, error) {
+	resp, err := c.do(ctx, method, path, in, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	return bytes.TrimSpace(b), nil
+}
+
+// all reads a list to its end. noun is the field that holds its entries.
+func (c *client) all(ctx context.Context, path, noun string) (json.RawMessage, error) {
+	entries := []json.RawMessage{}
+	cursor := ""
+	for {
+		page, err := c.call(ctx, http.MethodGet, path+"?limit=500&cursor="+url.QueryEscape(cursor), nil)
+		if err != nil {
+			return nil, err
+		}
+		var fields map[string]json.RawMessage
+		var part []json.RawMessage
+		if err := json.Unmarshal(page, &fields); err != nil {
+			return nil, fmt.Errorf("read answer: %w", err)
+		}
+		if err := json.Unmarshal(fields[noun], &part); err != nil {
+			return nil, fmt.Errorf("read answer: %s: %w", noun, err)
+		}
+		entries = append(entries, part...)
+		if fields["next_cursor"] == nil {
+			return json.Marshal(map[string]any{noun: entries})
+		}
+		if err := json.Unmarshal(fields["next_cursor"], &cursor); err != nil {
+			return nil, fmt.Errorf("read answer: next_cursor: %w", err)
+		}
+	}
+}
+
+// show prints the JSON as it is, or what human makes of it.
+func show[T any](cmd *cobra.Command, o *clientOptions, raw json.RawMessage, human func(io.Writer, T)) error {
+	w := cmd.OutOrStdout()
+	if o.json {
+		_, err := fmt.Fprintln(w, string(raw))
+		return err
+	}
+	var v T
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	human(tab, v)
+	return tab.Flush()
+}
+
+// clean keeps what users wrote from moving the cursor or forging a line.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return ' '
+		case r < 0x20, r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}

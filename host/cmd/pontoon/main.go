@@ -1,0 +1,98 @@
+// Command pontoon is the bridge-adapter host and its operator's tool.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the build.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// usageError is a call with the wrong words: exit code 2.
+type usageError struct{ error }
+
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errs)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var status exitError
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	// One line, whatever the error holds.
+	fmt.Fprintln(errs, "pontoon: "+strings.ReplaceAll(err.Error(), "\n", " "))
+	var usage usageError
+	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
+		fmt.Fprintf(errs, "See '%s --help'.\n", cmd.CommandPath())
+		return 2
+	}
+	return 1
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pontoon",
+		Short:         "Let chat platforms and AI agents talk to each other",
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	o := &clientOptions{}
+	flags := root.PersistentFlags()
+	flags.StringVar(&o.data, "data", envOr("PONTOON_DATA", "./data"), "data directory (PONTOON_DATA)")
+	flags.StringVar(&o.url, "url", envOr("PONTOON_URL", "http://127.0.0.1:8080"), "url of a running host (PONTOON_URL)")
+	flags.StringVar(&o.key, "key", "", "key for it (PONTOON_KEY, which keeps it out of the process list; else that of the data directory)")
+	flags.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
+	root.AddCommand(serveCommand(o), channelCommand(o), tokenCommand(o), sendCommand(o), messagesCommand(o), adaptersCommand(o),
+		capabilitiesCommand(o), adapterCommand(), manCommand())
+	wrapArgs(root)
+	return root
+}
+
+// wrapArgs makes a wrong number of arguments a usage error.
+func wrapArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+func envOr(name, fallback string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/spf13/cobra"
+)
+
+// messageView is a message as the commands print it.
+type messageView struct {
+	ID           string    `json:"id"`
+	Direction    string    `json:"direction"`
+	Conversation string    `json:"conversation_id"`
+	Author       string    `json:"author"`
+	Text         string    `json:"text"`
+	State        string    `json:"state"`
+	Reason       string    `json:"reason"`
+	TS           time.Time `json:"ts"`
+}
+
+func (m messageView) print(w io.Writer) {
+	arrow := map[string]string{"in": "→", "out": "←"}[m.Direction]
+	state := m.State
+	if m.Reason != "" {
+		state += "/" + m.Reason
+	}
+	fmt.Fprintf(w, "%s  %s  %s %s  %s: %s  (%s)\n", m.TS.Local().Format(time.DateTime), m.ID, arrow, clean(m.Conversation), clean(m.Author), clean(m.Text), state)
+}
+
+func messagesCommand(o *clientOptions) *cobra.Command {
+	var conversation string
+	var limit int
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "messages CHANNEL", Short: "Show a channel's messages, oldest first", Args: cobra.ExactArgs(1),
+		Long: "Show a channel's newest messages, oldest first. With --json, one JSON value as the API gives it, newest first;\nwith --follow --json, one message a line.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 || limit > 500 {
+				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 500", limit)}
+			}
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			if cmd.Flags().Changed("conversation") {
+				q.Set("conversation_id", conversation)
+			}
+			raw, err := c.call(cmd.Context(), http.MethodGet, "/channels/"+url.PathEscape(args[0])+"/messages?"+q.Encode(), nil)
+			if err != nil {
+				return err
+			}
+			var list struct{ Messages []json.RawMessage }
+			if err := json.Unmarshal(raw, &list); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			if o.json && !follow {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
+				return err
+			}
+			slices.Reverse(list.Messages)
+			f := follower{c: c, w: cmd.OutOrStdout(), json: o.json, only: func(m messageView) bool { return !q.Has("conversation_id") || m.Conversation == conversation }}
+			for _, m := range list.Messages {
+				if err := f.show(m); err != nil {
+					return err
+				}
+			}
+			if !follow {
+				return nil
+			}
+			return f.follow(cmd.Context(), args[0])
+		},
+	}
+	cmd.Flags().StringVar(&conversation, "conversation", "", "only this conversation")
+	cmd.Flags().IntVar(&limit, "limit", 50, "how many, at most 500")
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what comes")
+	return cmd
+}
+
+// follower prints messages as they come.
+type follower struct {
+	c    *client
+	w    io.Writer
+	json bool
+	only func(messageView) bool
+	last string // id of the newest message seen
+}
+
+func (f *follower) show(raw json.RawMessage) error {
+	var m messageView
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if m.ID <= f.last {
+		return nil
+	}
+	f.last = m.ID
+	if !f.only(m) {
+		return nil
+	}
+	if f.json {
+		_, err := fmt.Fprintln(f.w, string(raw))
+		return err
+	}
+	m.print(f.w)
+	return nil
+}
+
+// follow reads the event stream until ctx ends, and resumes it when it breaks.
+func (f *follower) follow(ctx context.Context, ref string) error {
+	name, err := f.name(ctx, ref)
+	if err != nil {
+		return err
+	}
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		err := f.stream(ctx, name)
+		if ctx.Err() != nil {
+			return struct{}{}, backoff.Permanent(ctx.Err())
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(0))
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (f *follower) name(ctx context.Context, ref string) (string, error) {
+	raw, err := f.c.call(ctx, http.MethodGet, "/channels/"+url.PathEscape(ref), nil)
+	if err != nil {
+		return "", err
+	}
+	var ch channelView
+	if err := json.Unmarshal(raw, &ch); err != nil {
+		return "", fmt.Errorf("read answer: %w", err)
+	}
+	return ch.Name, nil
+}
+
+func (f *follower) stream(ctx context.Context, channel string) error {
+	header := http.Header{}
+	if f.last != "" {
+		header.Set("Last-Event-ID", f.last)
+	}
+	resp, err := f.c.do(ctx, http.MethodGet, "/events", nil, header)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 4<<20)
+	event := ""
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch {
+		case field == "event":
+			event = value
+		case field == "data" && event == "message.created":
+			var d struct {
+				Channel string
+				Message json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(value), &d); err != nil {
+				return fmt.Errorf("read event: %w", err)
+			}
+			if d.Channel == channel {
+				if err := f.show(d.Message); err != nil {
+					return err
+				}
+			}
+		case field == "data" && event == "gap":
+			fmt.Fprintln(os.Stderr, "pontoon: some messages are missing here: the reader was too far behind")
+		}
+	}
+	return errors.Join(lines.Err(), errors.New("event stream ended"))
+}
+
+func sendCommand(o *clientOptions) *cobra.Command {
+	var card, buttons, image, file string
+	cmd := &cobra.Command{
+		Use: "send CHANNEL CONVERSATION [TEXT]", Short: "Send a message to a conversation", Args: cobra.RangeArgs(2, 3),
+		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b := map[string]any{"conversation_id": args[1]}
+			if len(args) == 3 {
+				b["text"] = args[2]
+			}
+			for field, path := range map[string]string{"card": card, "buttons": buttons} {
+				if path == "" {
+					continue
+				}
+				raw, err := readJSON(cmd, path)
+				if err != nil {
+					return fmt.Errorf("--%s: %w", field, err)
+				}
+				b[field] = raw
+			}
+			if image != "" {
+				b["image"] = map[string]string{"url": image}
+			}
+			if file != "" {
+				b["file"] = map[string]string{"url": file}
+			}
+			if len(b) == 1 {
+				return usageError{errors.New("nothing to send: give TEXT, --card, --buttons, --image or --file")}
+			}
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.call(cmd.Context(), http.MethodPost, "/channels/"+url.PathEscape(args[0])+"/messages", b)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v struct {
+				ID, State string
+				Degraded  []struct{ From, To, Reason string }
+			}) {
+				fmt.Fprintf(w, "%s %s\n", v.ID, v.State)
+				for _, d := range v.Degraded {
+					fmt.Fprintf(w, "%s shown as %s: %s\n", d.From, d.To, d.Reason)
+				}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&card, "card", "", "card from a JSON file")
+	cmd.Flags().StringVar(&buttons, "buttons", "", "rows of buttons from a JSON file")
+	cmd.Flags().StringVar(&image, "image", "", "picture by url")
+	cmd.Flags().StringVar(&file, "file", "", "document by url")
+	return cmd
+}
+
+func readJSON(cmd *cobra.Command, path string) (json.RawMessage, error) {
+	var b []byte
+	var err error
+	if path == "-" {
+		b, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxAnswer))
+	} else {
+		b, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(b) {
+		return nil, fmt.Errorf("%s is not valid JSON", path)
+	}
+	return b, nil
+}

@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+)
+
+// Adapter is who is attached to a channel.
+type Adapter struct {
+	ChannelID   string    `json:"channel_id"`
+	Channel     string    `json:"channel"`
+	Transport   string    `json:"transport"`
+	Platform    string    `json:"platform"`
+	Protocol    string    `json:"protocol"`
+	Declared    []string  `json:"declared" doc:"Capabilities that it declared, also unknown ones"`
+	Effective   []string  `json:"effective" doc:"Capabilities that count"`
+	Remote      string    `json:"remote"`
+	Since       time.Time `json:"since"`
+	LastFrameAt time.Time `json:"last_frame_at" doc:"When it was last heard, keep-alives included"`
+	QueueLength int       `json:"queue_length"`
+}
+
+func showAdapter(id, name string, a hub.Summary) Adapter {
+	return Adapter{
+		ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared),
+		Effective: a.Effective.Names(), Remote: a.Remote, Since: *when(a.Since), LastFrameAt: *when(a.LastFrame), QueueLength: a.Queue,
+	}
+}
+
+type adapterList struct {
+	Adapters   []Adapter `json:"adapters"`
+	NextCursor string    `json:"next_cursor,omitempty"`
+}
+
+type capabilityList struct {
+	Capabilities []render.Capability `json:"capabilities"`
+}
+
+func (s *server) adapters() {
+	huma.Register(s.api, operation("GET", "/adapters", "list-adapters", "Adapters that are attached now, by channel", 200, 422), s.listAdapters)
+	huma.Register(s.api, operation("GET", "/capabilities", "list-capabilities", "The capability catalogue", 200),
+		func(context.Context, *struct{}) (*body[capabilityList], error) {
+			return &body[capabilityList]{capabilityList{render.Catalogue()}}, nil
+		})
+}
+
+func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList], error) {
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	out := adapterList{Adapters: []Adapter{}}
+	for {
+		rows, err := s.Store.Channels(ctx, after, in.Limit)
+		if err != nil {
+			return nil, s.fault(err, "channels")
+		}
+		for _, r := range rows {
+			after = r.Key
+			if a, ok := s.Hub.Attached(r.Key); ok {
+				out.Adapters = append(out.Adapters, showAdapter(r.ID, r.Name, a))
+				if len(out.Adapters) == in.Limit {
+					out.NextCursor = in.next(in.Limit, func() int64 { return after })
+					return &body[adapterList]{out}, nil
+				}
+			}
+		}
+		if len(rows) < in.Limit {
+			return &body[adapterList]{out}, nil
+		}
+	}
+}
+
+// upgrade lets an adapter in. Whatever is wrong with its token it is told in a
+// frame, after the upgrade.
+func (s *server) upgrade(w http.ResponseWriter, r *http.Request) {
+	token := s.tokenOf(r)
+	conn, err := transport.Upgrade(w, r)
+	if err != nil {
+		s.Log.Debug("upgrade failed", "remote", r.RemoteAddr, "error", err)
+		return
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	ip := net.ParseIP(host)
+	// The handler returns, which frees the server's buffers of this request.
+	s.Slots.Start(conn, bridge.Origin{Transport: "websocket", Token: token, Remote: r.RemoteAddr, Local: ip != nil && ip.IsLoopback()})
+}
+
+// tokenOf finds the token in the request: the first place that has one counts.
+func (s *server) tokenOf(r *http.Request) string {
+	if t := r.URL.Query().Get("token"); t != "" && !s.RefuseQueryToken {
+		return t
+	}
+	if t := r.Header.Get("X-Bridge-Token"); t != "" {
+		return t
+	}
+	t, _ := bearer(r.Header.Get("Authorization"))
+	return t
+}
+
+// AuditEntry is one change that an operator made.
+type AuditEntry struct {
+	ID     int64           `json:"id"`
+	At     time.Time       `json:"at"`
+	Actor  string          `json:"actor"`
+	Action string          `json:"action"`
+	Target string          `json:"target"`
+	Detail json.RawMessage `json:"detail"`
+}
+
+type auditList struct {
+	Audit      []AuditEntry `json:"audit"`
+	NextCursor string       `json:"next_cursor,omitempty"`
+}
+
+func (s *server) audit() {
+	huma.Register(s.api, operation("GET", "/audit", "list-audit", "Changes, newest first", 200, 422), s.listAudit)
+}
+
+func (s *server) listAudit(ctx context.Context, in *Page) (*body[auditList], error) {
+	before, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	changes, err := s.Store.Audit(ctx, before, in.Limit)
+	if err != nil {
+		return nil, s.fault(err, "audit log")
+	}
+	out := auditList{Audit: make([]AuditEntry, len(changes))}
+	for i, c := range changes {
+		out.Audit[i] = AuditEntry{c.ID, c.At, c.Actor, c.Action, c.Target, c.Detail}
+	}
+	out.NextCursor = in.next(len(changes), func() int64 { return changes[len(changes)-1].ID })
+	return &body[auditList]{out}, nil
+}

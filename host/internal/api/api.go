@@ -1,0 +1,243 @@
+// Package api is the host's HTTP surface: the operator's REST API with its
+// OpenAPI description, the event stream, and the upgrade of adapters.
+package api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Options are what the API works on; all but Origins and RefuseQueryToken are needed.
+type Options struct {
+	Store   *store.Store
+	Hub     *hub.Hub
+	Slots   *bridge.Slots
+	Keys    *auth.Keys
+	Assets  fs.FS
+	Log     *slog.Logger
+	Version string
+	Now     func() time.Time
+	Ready   func() error // nil error = the host can take messages
+
+	Origins          []string // that a browser may call from; none = same origin only
+	RefuseQueryToken bool     // adapters may not bring their token in the url
+}
+
+type server struct {
+	Options
+	api  huma.API
+	stop context.Context // ends the event streams
+}
+
+// quiet makes problems that echo no whole bodies and no secrets.
+func quiet(status int, message string, errs ...error) huma.StatusError {
+	p := &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: message}
+	for _, err := range errs {
+		var d *huma.ErrorDetail
+		if !errors.As(err, &d) {
+			d = &huma.ErrorDetail{Message: err.Error()}
+		}
+		shown := *d
+		switch v := shown.Value.(type) {
+		case bool, int, int64, float64, nil:
+		case string:
+			shown.Value = clip(v)
+		default:
+			shown.Value = nil
+		}
+		if strings.HasSuffix(shown.Location, ".token") {
+			shown.Value = nil
+		}
+		p.Errors = append(p.Errors, &shown)
+	}
+	return p
+}
+
+// New makes the handler. ctx ends its long-lived answers.
+func New(ctx context.Context, o Options) http.Handler {
+	huma.NewError = quiet // the library has no other place for it
+	mux := http.NewServeMux()
+	cfg := huma.DefaultConfig("Pontoon", o.Version)
+	cfg.OpenAPIPath = "/api/v1/openapi"
+	cfg.DocsPath = ""    // its page loads from other hosts
+	cfg.SchemasPath = "" // messages have schemas of their own
+	cfg.CreateHooks = nil
+	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"key": {Type: "http", Scheme: "bearer", Description: "An operator's key, such as the one in admin.key"},
+	}
+	s := &server{Options: o, stop: ctx}
+	s.api = humago.New(mux, cfg)
+	s.api.UseMiddleware(s.authenticate)
+	s.channels()
+	s.tokens()
+	s.messages()
+	s.adapters()
+	s.audit()
+	mux.HandleFunc("GET /api/v1/events", s.events)
+	mux.HandleFunc("GET "+wire.Path, s.upgrade)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
+	mux.HandleFunc("/", s.notFound)
+	return s.recoverer(s.cors(secure(mux)))
+}
+
+// operation describes one operation; every one needs a key.
+func operation(method, path, id, summary string, status int, errs ...int) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, DefaultStatus: status,
+		Errors: append(errs, http.StatusUnauthorized), Security: []map[string][]string{{"key": {}}},
+	}
+}
+
+func (s *server) authenticate(ctx huma.Context, next func(huma.Context)) {
+	if !s.allowed(ctx.Header("Authorization")) {
+		ctx.SetHeader("WWW-Authenticate", "Bearer")
+		_ = huma.WriteErr(s.api, ctx, http.StatusUnauthorized, "no valid key: expected Authorization: Bearer KEY with the key in admin.key of the data directory")
+		return
+	}
+	next(ctx)
+}
+
+func (s *server) allowed(header string) bool {
+	key, ok := bearer(header)
+	return ok && s.Keys.Valid(key)
+}
+
+// bearer reads an Authorization header; the scheme's case does not count.
+func bearer(header string) (string, bool) {
+	scheme, rest, ok := strings.Cut(header, " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	token := strings.TrimSpace(rest)
+	return token, token != ""
+}
+
+func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+	if err := s.Ready(); err != nil {
+		s.Log.Warn("not ready", "error", err)
+		plain(w, http.StatusServiceUnavailable, "store is not writable\n")
+		return
+	}
+	plain(w, http.StatusOK, "ready\n")
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
+}
+
+func noListing(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "" || strings.HasSuffix(r.URL.Path, "/") {
+			http.NotFound(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+	problem(w, http.StatusNotFound, "no such path: "+r.URL.Path)
+}
+
+// problem writes an RFC 9457 problem outside of huma's operations.
+func problem(w http.ResponseWriter, status int, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(mustJSON(&huma.ErrorModel{Title: http.StatusText(status), Status: status, Detail: detail}), '\n'))
+}
+
+// fault turns an error into a problem; what is not known is "internal" and logged.
+func (s *server) fault(err error, where string) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return huma.Error404NotFound(where + ": not found")
+	case errors.Is(err, store.ErrRemoved):
+		return huma.Error404NotFound(where + ": deleted")
+	case errors.Is(err, store.ErrNameTaken):
+		return field(http.StatusConflict, "body.name", "is taken by another channel: choose another name", "")
+	case errors.Is(err, store.ErrTokenTaken):
+		return field(http.StatusConflict, "body.token", "is in use or was used before: choose another token", "")
+	case errors.Is(err, store.ErrUnavailable):
+		s.Log.Error("storage unavailable", "where", where, "error", err)
+		return huma.Error503ServiceUnavailable("storage is unavailable: try again later")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return huma.Error503ServiceUnavailable("gave up before it was done")
+	}
+	s.Log.Error("request failed", "where", where, "error", err)
+	return huma.Error500InternalServerError("internal error")
+}
+
+// field is a problem that names one field. value is left out where it may be a
+// secret.
+func field(status int, location, message, value string) error {
+	d := &huma.ErrorDetail{Location: location, Message: message}
+	if value != "" {
+		d.Value = value
+	}
+	return quiet(status, location+": "+message, d)
+}
+
+// secure sets the headers that every answer carries.
+func secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cors answers browsers of the origins that the operator named.
+func (s *server) cors(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		for _, o := range s.Origins {
+			if o != origin || origin == "" {
+				continue
+			}
+			h := w.Header()
+			h.Set("Access-Control-Allow-Origin", origin)
+			h.Add("Vary", "Origin")
+			if r.Method == http.MethodOptions {
+				h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID")
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// recoverer makes a defect cost one request.
+func (s *server) recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+				s.Log.Error("request panicked", "method", r.Method, "path", r.URL.Path, "error", p)
+				problem(w, http.StatusInternalServerError, "internal error")
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,353 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Kind describes a kind of channel.
+type Kind struct {
+	Kind      string `json:"kind"`
+	Creatable bool   `json:"creatable"`
+	Token     bool   `json:"token" doc:"Whether its adapters need a token"`
+	About     string `json:"about"`
+}
+
+const kindBridge = "bridge"
+
+var kinds = []Kind{{kindBridge, true, true, "An adapter that connects by WebSocket with a token"}}
+
+// reservedNames can't be names of channels: they are, or will be, kinds.
+var reservedNames = []string{"bridge", "plugin", "agui", "bridle"}
+
+const nameRule = "[a-z0-9][a-z0-9._-]{0,62}, no kind's name and no UUID"
+
+var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// Limits of a channel's lists.
+const (
+	maxListed    = 1000
+	maxListEntry = 256
+)
+
+// Channel is one slot with its policy and health.
+type Channel struct {
+	ID                 string       `json:"id"`
+	Name               string       `json:"name"`
+	Kind               string       `json:"kind"`
+	Enabled            bool         `json:"enabled"`
+	Agent              string       `json:"agent" doc:"Who answers; none = store only"`
+	Agents             []string     `json:"agents" doc:"Whom a conversation may choose; empty = all"`
+	Queue              bool         `json:"queue" doc:"Keep messages while no adapter is attached"`
+	AcceptCapabilities []string     `json:"accept_capabilities" doc:"What adapters may claim; empty = all"`
+	AllowUsers         []string     `json:"allow_users" doc:"User ids that may speak; empty = all"`
+	Profile            wire.Profile `json:"profile"`
+	Health             Health       `json:"health"`
+	CreatedAt          time.Time    `json:"created_at"`
+}
+
+// Health is what is known of a channel, fact by fact.
+type Health struct {
+	Process       *string    `json:"process" doc:"State of the adapter's process; null = the host runs none"`
+	Attached      bool       `json:"attached"`
+	LastInboundAt *time.Time `json:"last_inbound_at"`
+	LastSentAt    *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
+	LastAckAt     *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
+}
+
+// PolicyBody is what may be set when a channel is made or changed.
+type PolicyBody struct {
+	Name               *string       `json:"name,omitempty" doc:"[a-z0-9][a-z0-9._-]{0,62}"`
+	Enabled            *bool         `json:"enabled,omitempty"`
+	Agent              *string       `json:"agent,omitempty"`
+	Agents             *[]string     `json:"agents,omitempty"`
+	Queue              *bool         `json:"queue,omitempty"`
+	AcceptCapabilities *[]string     `json:"accept_capabilities,omitempty"`
+	AllowUsers         *[]string     `json:"allow_users,omitempty"`
+	Profile            *wire.Profile `json:"profile,omitempty"`
+}
+
+type createBody struct {
+	PolicyBody
+	Kind  string `json:"kind,omitempty" doc:"bridge, unless said otherwise"`
+	Token string `json:"token,omitempty" doc:"A token of your own; without one, one is made"`
+}
+
+// createdChannel shows the token, this one time.
+type createdChannel struct {
+	Channel
+	Token string `json:"token" doc:"Shown once"`
+}
+
+// ChannelRef names a channel.
+type ChannelRef struct {
+	ID string `path:"id" maxLength:"64" doc:"The channel's id or name"`
+}
+
+type body[T any] struct{ Body T }
+
+func (s *server) channels() {
+	huma.Register(s.api, operation("GET", "/channels/_kinds", "list-kinds", "Kinds of channels", 200), s.listKinds)
+	huma.Register(s.api, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422), s.listChannels)
+	huma.Register(s.api, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422), s.createChannel)
+	huma.Register(s.api, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404), s.getChannel)
+	huma.Register(s.api, operation("PATCH", "/channels/{id}", "update-channel", "Change a channel; it counts at once", 200, 404, 409, 422), s.updateChannel)
+	huma.Register(s.api, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404), s.deleteChannel)
+}
+
+func (s *server) listKinds(context.Context, *struct{}) (*body[struct {
+	Kinds []Kind `json:"kinds"`
+}], error) {
+	return &body[struct {
+		Kinds []Kind `json:"kinds"`
+	}]{struct {
+		Kinds []Kind `json:"kinds"`
+	}{kinds}}, nil
+}
+
+type channelList struct {
+	Channels   []Channel `json:"channels"`
+	NextCursor string    `json:"next_cursor,omitempty"`
+}
+
+func (s *server) listChannels(ctx context.Context, in *Page) (*body[channelList], error) {
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Store.Channels(ctx, after, in.Limit)
+	if err != nil {
+		return nil, s.fault(err, "channels")
+	}
+	out := channelList{Channels: make([]Channel, len(rows))}
+	for i, r := range rows {
+		if out.Channels[i], err = s.show(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	out.NextCursor = in.next(len(rows), func() int64 { return rows[len(rows)-1].Key })
+	return &body[channelList]{out}, nil
+}
+
+func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body[createdChannel], error) {
+	row := store.Channel{ID: uuid.NewString(), Kind: in.Body.Kind, Enabled: true, Agent: "echo"}
+	if row.Kind == "" {
+		row.Kind = kindBridge
+	}
+	if row.Kind != kindBridge {
+		return nil, field(422, "body.kind", "expected "+kindBridge, in.Body.Kind)
+	}
+	if in.Body.Name == nil {
+		return nil, field(422, "body.name", "absent, expected "+nameRule, "")
+	}
+	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
+		return nil, err
+	}
+	token := in.Body.Token
+	if token == "" {
+		token = auth.Generate(auth.TokenPrefix)
+	} else if err := auth.CheckOwnToken(token); err != nil {
+		return nil, field(422, "body.token", err.Error(), "")
+	}
+	secret := auth.NewToken(token, time.Time{})
+	made, err := s.Store.CreateChannel(ctx, row, &secret, s.by("channel.create", row.Name, row))
+	if err != nil {
+		return nil, s.fault(err, "channel")
+	}
+	s.Log.Info("channel created", "channel", made.Name, "id", made.ID)
+	shown, err := s.show(ctx, made)
+	return &body[createdChannel]{createdChannel{shown, token}}, err
+}
+
+func (s *server) getChannel(ctx context.Context, in *ChannelRef) (*body[Channel], error) {
+	row, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.show(ctx, row)
+	return &body[Channel]{shown}, err
+}
+
+func (s *server) updateChannel(ctx context.Context, in *struct {
+	ChannelRef
+	Body PolicyBody
+}) (*body[Channel], error) {
+	row, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.apply(&row, in.Body); err != nil {
+		return nil, err
+	}
+	row, err = s.Store.UpdateChannel(ctx, row, s.by("channel.update", row.Name, in.Body))
+	if err != nil {
+		return nil, s.fault(err, "channel "+in.ID)
+	}
+	s.Hub.Update(row)
+	if !row.Enabled {
+		s.Slots.Detach(row.Key, wire.CloseRevoked, "channel disabled")
+	}
+	shown, err := s.show(ctx, row)
+	return &body[Channel]{shown}, err
+}
+
+func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, error) {
+	row, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Store.DeleteChannel(ctx, row, s.by("channel.delete", row.Name, nil)); err != nil {
+		return nil, s.fault(err, "channel "+in.ID)
+	}
+	s.Slots.Detach(row.Key, wire.CloseRevoked, "channel deleted")
+	s.Hub.Remove(row.Key)
+	s.Log.Info("channel deleted", "channel", row.Name, "id", row.ID)
+	return nil, nil
+}
+
+// find reads a channel by id or name.
+func (s *server) find(ctx context.Context, ref string) (store.Channel, error) {
+	row, err := s.Store.Channel(ctx, ref)
+	if err != nil {
+		return row, s.fault(err, fmt.Sprintf("channel %q", ref))
+	}
+	return row, nil
+}
+
+// apply checks what was asked for and puts it into the row.
+func (s *server) apply(row *store.Channel, b PolicyBody) error {
+	if b.Name != nil {
+		if err := checkName(*b.Name); err != nil {
+			return err
+		}
+		row.Name = *b.Name
+	}
+	set(&row.Enabled, b.Enabled)
+	set(&row.Queue, b.Queue)
+	set(&row.Profile, b.Profile)
+	if err := s.applyAgents(row, b); err != nil {
+		return err
+	}
+	if b.AcceptCapabilities != nil {
+		if _, unknown := wire.ParseCaps(*b.AcceptCapabilities); len(unknown) > 0 {
+			return field(422, "body.accept_capabilities", "expected "+strings.Join(wire.CapNames(), ", "), unknown[0])
+		}
+		row.Accept = *b.AcceptCapabilities
+	}
+	if b.AllowUsers != nil {
+		if err := checkList("body.allow_users", *b.AllowUsers); err != nil {
+			return err
+		}
+		row.Users = *b.AllowUsers
+	}
+	return nil
+}
+
+func (s *server) applyAgents(row *store.Channel, b PolicyBody) error {
+	names := s.Hub.AgentNames()
+	if b.Agent != nil {
+		if !slices.Contains(names, *b.Agent) {
+			return field(422, "body.agent", "expected "+strings.Join(names, ", "), *b.Agent)
+		}
+		row.Agent = *b.Agent
+	}
+	if b.Agents != nil {
+		for i, a := range *b.Agents {
+			if !slices.Contains(names, a) {
+				return field(422, fmt.Sprintf("body.agents[%d]", i), "expected "+strings.Join(names, ", "), a)
+			}
+		}
+		row.Agents = *b.Agents
+	}
+	return nil
+}
+
+func set[T any](dst, value *T) {
+	if value != nil {
+		*dst = *value
+	}
+}
+
+func checkName(name string) error {
+	_, isUUID := uuid.Parse(name)
+	if !nameForm.MatchString(name) || slices.Contains(reservedNames, name) || isUUID == nil {
+		return field(422, "body.name", "expected "+nameRule, clip(name))
+	}
+	return nil
+}
+
+func checkList(location string, list []string) error {
+	if len(list) > maxListed {
+		return field(422, location, fmt.Sprintf("found %d entries, at most %d are allowed", len(list), maxListed), "")
+	}
+	for i, v := range list {
+		at := fmt.Sprintf("%s[%d]", location, i)
+		if v == "" || len(v) > maxListEntry {
+			return field(422, at, fmt.Sprintf("found %d bytes, expected 1 to %d", len(v), maxListEntry), "")
+		}
+		if strings.ContainsFunc(v, unicode.IsControl) {
+			return field(422, at, "found a control character, expected printable text", fmt.Sprintf("%q", v))
+		}
+	}
+	return nil
+}
+
+// clip keeps an error short.
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}
+
+// show makes a channel as operators see it.
+func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
+	chain, err := s.Store.Chain(ctx, r.Key)
+	if err != nil {
+		return Channel{}, s.fault(err, "channel "+r.Name)
+	}
+	_, attached := s.Hub.Attached(r.Key)
+	h := Health{Attached: attached}
+	if id := chain.LastIn(); id != 0 {
+		h.LastInboundAt = when(id.Time())
+	}
+	if at := s.Hub.LastSent(r.Key); !at.IsZero() {
+		h.LastSentAt = when(at)
+	} else if id := chain.LastOut(); id != 0 {
+		h.LastSentAt = when(id.Time())
+	}
+	return Channel{
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, Health: h, CreatedAt: r.CreatedAt,
+	}, nil
+}
+
+func when(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	return &t
+}
+
+// by is the audit line of a change; detail must hold no secret.
+func (s *server) by(action, target string, detail any) store.Change {
+	c := store.Change{Actor: "admin", Action: action, Target: target}
+	if detail != nil {
+		c.Detail = json.RawMessage(mustJSON(detail))
+	}
+	return c
+}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// keepAlive is how often an idle event stream shows that it lives.
+const keepAlive = 15 * time.Second
+
+// maxResume bounds what a reader that comes back is sent again; one further
+// behind is told that there is a gap.
+const maxResume = 5000
+
+// events is the SSE stream of what happens. The id of a message.created event
+// is the message's; with Last-Event-ID the stream starts behind it, or says
+// with a gap event that it can't.
+func (s *server) events(w http.ResponseWriter, r *http.Request) {
+	if !s.allowed(r.Header.Get("Authorization")) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		problem(w, http.StatusUnauthorized, "no valid key: expected Authorization: Bearer KEY")
+		return
+	}
+	var last store.MessageID
+	if h := r.Header.Get("Last-Event-ID"); h != "" {
+		var err error
+		if last, err = store.ParseMessageID(h); err != nil {
+			problem(w, http.StatusUnprocessableEntity, "header Last-Event-ID: "+err.Error())
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	e := &stream{s: s, w: w, c: http.NewResponseController(w), last: last}
+	if err := e.run(r); err != nil {
+		s.Log.Debug("event stream ended", "remote", r.RemoteAddr, "error", err)
+	}
+}
+
+// stream is one reader of events.
+type stream struct {
+	s    *server
+	w    http.ResponseWriter
+	c    *http.ResponseController
+	last store.MessageID // newest message that the reader has
+}
+
+func (e *stream) run(r *http.Request) error {
+	// Subscribed first, so that nothing falls between history and now.
+	events, cancel := e.s.Hub.Events.Subscribe()
+	defer cancel()
+	if err := e.write(": pontoon\n\n"); err != nil {
+		return err
+	}
+	if e.last != 0 {
+		if err := e.resume(r); err != nil {
+			return err
+		}
+	}
+	tick := time.NewTicker(keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.Context().Done():
+			return r.Context().Err()
+		case <-e.s.stop.Done():
+			return nil
+		case <-tick.C:
+			if err := e.write(": alive\n\n"); err != nil {
+				return err
+			}
+		case ev, ok := <-events:
+			if !ok { // too slow: it comes back with the last id it has
+				return e.write("event: gap\ndata: {\"reason\":\"too slow\"}\n\n")
+			}
+			if err := e.event(ev); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (e *stream) resume(r *http.Request) error {
+	for n := 0; ; {
+		entries, err := e.s.Store.After(r.Context(), e.last, 500)
+		if err != nil {
+			return err
+		}
+		for _, m := range entries {
+			if n++; n > maxResume {
+				return e.write("event: gap\ndata: {\"reason\":\"too far behind\"}\n\n")
+			}
+			row, err := e.s.Store.ChannelByKey(r.Context(), m.Channel)
+			if err != nil { // deleted meanwhile
+				e.last = m.ID
+				continue
+			}
+			if err := e.event(hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelName: row.Name, Message: m}); err != nil {
+				return err
+			}
+		}
+		if len(entries) < 500 {
+			return nil
+		}
+	}
+}
+
+func (e *stream) event(ev hub.Event) error {
+	var data any
+	id := ""
+	switch ev.Type {
+	case hub.EventCreated:
+		if ev.ID <= e.last {
+			return nil // came with the history
+		}
+		e.last = ev.ID
+		id = "id: " + ev.ID.String() + "\n"
+		data = struct {
+			Channel string  `json:"channel"`
+			Message Message `json:"message"`
+		}{ev.ChannelName, showMessage(ev.Message)}
+	case hub.EventState:
+		data = struct {
+			Channel string `json:"channel"`
+			ID      string `json:"id"`
+			State   string `json:"state"`
+			Reason  string `json:"reason,omitempty"`
+		}{ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason)}
+	default:
+		data = showAdapter("", ev.ChannelName, ev.Attachment)
+	}
+	return e.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
+}
+
+func (e *stream) write(text string) error {
+	_ = e.c.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	if _, err := e.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return e.c.Flush()
+}

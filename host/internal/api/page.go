@@ -1,0 +1,54 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// Page is what every list takes.
+type Page struct {
+	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"500" doc:"Most entries to return"`
+	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of the page before"`
+}
+
+// after reads the cursor; 0 = the first page.
+func (p Page) after() (int64, error) {
+	if p.Cursor == "" {
+		return 0, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+	if err == nil {
+		var n int64
+		if n, err = strconv.ParseInt(string(b), 36, 64); err == nil && n > 0 {
+			return n, nil
+		}
+	}
+	return 0, field(http.StatusUnprocessableEntity, "query.cursor", "expected a next_cursor of an earlier answer", p.Cursor)
+}
+
+// next is the cursor behind the last of n entries; "" if there are no more.
+func (p Page) next(n int, last func() int64) string {
+	if n < p.Limit {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last(), 36)))
+}
+
+// mustJSON encodes our own structs of strings, numbers and valid JSON.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("api: " + err.Error())
+	}
+	return b
+}
+
+// orEmpty makes a list that is never null in JSON.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// How long a rotated token lives on.
+const (
+	defaultOverlap = 24 * time.Hour
+	maxOverlap     = 30 * 24 * time.Hour
+)
+
+// Token is a channel's token without its secret.
+type Token struct {
+	ID         string     `json:"id"`
+	Hint       string     `json:"hint" doc:"The token's last four characters"`
+	Live       bool       `json:"live"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+	LastUsedAt *time.Time `json:"last_used_at"`
+}
+
+type createdToken struct {
+	Token
+	Secret string `json:"token" doc:"Shown once"`
+}
+
+type rotateBody struct {
+	Overlap string `json:"overlap,omitempty" doc:"How long older tokens live on, such as 90m or 0s; at most 720h, 24h unless said otherwise"`
+	Token   string `json:"token,omitempty" doc:"A token of your own; without one, one is made"`
+	Expires string `json:"expires,omitempty" doc:"How long the new token lives, such as 2160h; without it, for ever"`
+}
+
+type tokenRef struct {
+	ChannelRef
+	Token string `path:"token" maxLength:"20"`
+}
+
+type tokenList struct {
+	Tokens     []Token `json:"tokens"`
+	NextCursor string  `json:"next_cursor,omitempty"`
+}
+
+func (s *server) tokens() {
+	huma.Register(s.api, operation("GET", "/channels/{id}/tokens", "list-tokens", "A channel's tokens, oldest first", 200, 404), s.listTokens)
+	huma.Register(s.api, operation("POST", "/channels/{id}/tokens", "rotate-token", "Add a token; the older ones end after the overlap", 201, 404, 409, 422), s.rotateToken)
+	huma.Register(s.api, operation("DELETE", "/channels/{id}/tokens/{token}", "revoke-token", "End a token, and the connection that uses it, at once", 204, 404), s.revokeToken)
+}
+
+func (s *server) listTokens(ctx context.Context, in *struct {
+	ChannelRef
+	Page
+}) (*body[tokenList], error) {
+	row, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := s.Store.Tokens(ctx, row.Key, after, in.Limit)
+	if err != nil {
+		return nil, s.fault(err, "tokens")
+	}
+	out := tokenList{Tokens: make([]Token, len(tokens))}
+	for i, t := range tokens {
+		out.Tokens[i] = s.showToken(t)
+	}
+	out.NextCursor = in.next(len(tokens), func() int64 { return tokens[len(tokens)-1].ID })
+	return &body[tokenList]{out}, nil
+}
+
+func (s *server) rotateToken(ctx context.Context, in *struct {
+	ChannelRef
+	Body rotateBody `required:"false"`
+}) (*body[createdToken], error) {
+	row, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	overlap := defaultOverlap
+	if in.Body.Overlap != "" {
+		if overlap, err = duration("body.overlap", in.Body.Overlap, maxOverlap); err != nil {
+			return nil, err
+		}
+	}
+	lives, err := duration("body.expires", in.Body.Expires, 100*365*24*time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	secret := in.Body.Token
+	if secret == "" {
+		secret = auth.Generate(auth.TokenPrefix)
+	} else if err := auth.CheckOwnToken(secret); err != nil {
+		return nil, field(422, "body.token", err.Error(), "")
+	}
+	now := s.Now()
+	var expires time.Time
+	if lives > 0 {
+		expires = now.Add(lives)
+	}
+	made, err := s.Store.RotateToken(ctx, row.Key, auth.NewToken(secret, expires), now.Add(overlap),
+		s.by("token.rotate", row.Name, map[string]string{"overlap": overlap.String()}))
+	if err != nil {
+		return nil, s.fault(err, "token")
+	}
+	s.Slots.Expire(row.Key, made.ID, now.Add(overlap))
+	return &body[createdToken]{createdToken{s.showToken(made), secret}}, nil
+}
+
+func duration(location, text string, most time.Duration) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > most {
+		return 0, field(422, location, fmt.Sprintf("expected a duration such as 90m or 24h, from 0s to %s", most), clip(text))
+	}
+	return d, nil
+}
+
+func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, error) {
+	row, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	id, err := strconv.ParseInt(in.Token, 10, 64)
+	if err != nil {
+		return nil, s.fault(store.ErrNotFound, fmt.Sprintf("token %q", in.Token))
+	}
+	if err := s.Store.RevokeToken(ctx, row.Key, id, s.by("token.revoke", row.Name, map[string]string{"token": in.Token})); err != nil {
+		return nil, s.fault(err, fmt.Sprintf("token %q", in.Token))
+	}
+	s.Slots.DetachToken(id, wire.CloseRevoked, "token revoked")
+	return nil, nil
+}
+
+func (s *server) showToken(t store.Token) Token {
+	return Token{
+		ID: strconv.FormatInt(t.ID, 10), Hint: t.Hint, Live: t.Live(s.Now()), CreatedAt: t.CreatedAt,
+		ExpiresAt: when(t.ExpiresAt), RevokedAt: when(t.RevokedAt), LastUsedAt: when(t.LastUsedAt),
+	}
+}

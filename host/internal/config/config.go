@@ -1,0 +1,85 @@
+// Package config turns flags and environment into what the host runs with, and
+// refuses what would be unsafe or could not work.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// DefaultListen is loopback: nobody else reaches a host that was not told so.
+const DefaultListen = "127.0.0.1:8080"
+
+// Serve is what `pontoon serve` runs with.
+type Serve struct {
+	Listen           string
+	Data             string
+	PublicURL        string   // where others reach the host; "" = where it listens
+	AllowOrigin      []string // that browsers may call from
+	TLSCert, TLSKey  string
+	AllowPlainPublic bool // a public address without TLS
+	NoQueryToken     bool // adapters may not bring their token in the url
+	Verbose          bool
+}
+
+// Validate names the first setting that is wrong, what was found and what is
+// expected.
+func (c *Serve) Validate() error {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: found %q, expected HOST:PORT such as %s", c.Listen, DefaultListen)
+	}
+	if n, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		return fmt.Errorf("--listen: found port %q, expected a number from 0 to 65535", port)
+	} else if n == 0 && port != "0" {
+		return fmt.Errorf("--listen: found port %q, expected a number from 0 to 65535", port)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("--tls-cert and --tls-key: found one, expected both or none")
+	}
+	for flag, file := range map[string]string{"--tls-cert": c.TLSCert, "--tls-key": c.TLSKey} {
+		if file == "" {
+			continue
+		}
+		if _, err := os.Stat(file); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	if !isLoopback(host) && c.TLSCert == "" && !c.AllowPlainPublic {
+		return fmt.Errorf("--listen %s is reachable from other machines: give --tls-cert and --tls-key, or --allow-plain-public if something in front of it does TLS", c.Listen)
+	}
+	if err := checkURL("--public-url", c.PublicURL); err != nil {
+		return err
+	}
+	for _, o := range c.AllowOrigin {
+		u, err := url.Parse(o)
+		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
+			return fmt.Errorf("--allow-origin: found %q, expected SCHEME://HOST[:PORT]", o)
+		}
+	}
+	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
+	return nil
+}
+
+func checkURL(flag, s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%s: found %q, expected http(s)://HOST[:PORT][/PATH]", flag, s)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,222 @@
+package sdk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// dialFunc opens one connection to the host.
+type dialFunc func(context.Context) (transport.Conn, error)
+
+// dialWebSocket dials address with the token in a header.
+func dialWebSocket(address, token string) dialFunc {
+	header := http.Header{}
+	if token != "" {
+		header.Set("X-Bridge-Token", token)
+	}
+	return func(ctx context.Context) (transport.Conn, error) {
+		c, err := transport.Dial(ctx, address, header)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+}
+
+var (
+	errNoAck  = errors.New("host did not answer register")
+	errSilent = errors.New("host was silent for too long")
+)
+
+// connector keeps the adapter connected.
+type connector struct {
+	dial   dialFunc
+	hello  []byte // the register frame
+	links  *links
+	lanes  *lanes
+	log    *slog.Logger
+	timing *timing
+	first  sync.Once
+	ready  chan struct{} // closed at the first successful register
+}
+
+func registerFrame(platform string, caps wire.Caps) []byte {
+	about := map[string]string{"sdk": "go"}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		about["version"] = info.Main.Version
+	}
+	metadata, _ := json.Marshal(about) // strings can't fail
+	in := wire.Inbound{Type: wire.TypeRegister, Platform: platform, Capabilities: caps.Names(), Metadata: wire.Raw(metadata)}
+	return in.Append(nil)
+}
+
+// serve connects, again and again, until ctx ends (nil) or the host says for
+// good that it does not want this adapter. When ctx ends an established
+// connection stays until links.end; frames are served with work.
+func (c *connector) serve(ctx, work context.Context) error {
+	defer c.links.end()
+	wait := c.timing.backoff()
+	quiet := false // the present state is already in the log
+	for {
+		lived, err := c.session(ctx, work)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case final(err) != nil:
+			return final(err)
+		}
+		if lived >= c.timing.settled {
+			wait.Reset()
+		}
+		pause := wait.NextBackOff()
+		level := slog.LevelWarn
+		if quiet && lived == 0 {
+			level = slog.LevelDebug
+		}
+		quiet = true
+		c.log.Log(ctx, level, "not connected to the host, will try again", "err", err, "in", pause.Round(time.Millisecond))
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// session is one connection from dial to its end; lived counts from register_ack.
+func (c *connector) session(ctx, work context.Context) (lived time.Duration, err error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return 0, err
+	}
+	l := newLink(conn)
+	var watcher sync.WaitGroup
+	defer watcher.Wait()
+	defer close(l.gone)
+	if err := c.register(ctx, work, l); err != nil {
+		l.abandon("")
+		return 0, err
+	}
+	began := time.Now()
+	if !c.links.set(l) {
+		l.abandon("adapter stopped")
+		return 0, ErrStopped
+	}
+	defer c.links.drop(l)
+	c.log.Info("connected to the host")
+	c.first.Do(func() { close(c.ready) })
+	watcher.Go(func() { l.watch(c.timing.silence) })
+	for {
+		out, err := c.next(l)
+		if err != nil {
+			if errors.Is(err, transport.ErrClosed) && time.Since(conn.Heard()) >= c.timing.silence {
+				err = errSilent
+			}
+			return max(time.Since(began), 1), err
+		}
+		if err := c.receive(work, out); err != nil {
+			l.abandon("adapter stopped")
+			return time.Since(began), err
+		}
+	}
+}
+
+// register sends the register frame and waits for the answer.
+func (c *connector) register(ctx, work context.Context, l *link) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timing.register, errNoAck)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close(wire.CloseNormal, "") })
+	defer stop()
+	if err := l.write(ctx, c.hello); err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	for {
+		out, err := c.next(l)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return fmt.Errorf("register: %w", err)
+		case out.Ack == nil:
+			if err := c.receive(work, out); err != nil {
+				return err
+			}
+		case out.Ack.OK:
+			return nil
+		default:
+			return &RegisterError{Reason: out.Ack.Error}
+		}
+	}
+}
+
+// next reads the next frame that can be decoded.
+func (c *connector) next(l *link) (*wire.Outbound, error) {
+	for {
+		frame, err := l.read()
+		if err != nil {
+			return nil, err
+		}
+		out, err := wire.DecodeOutbound(frame)
+		if err == nil {
+			return out, nil
+		}
+		c.log.Warn("host sent a frame that can't be read", "fault", "host", "err", err)
+	}
+}
+
+// receive takes one frame of the host; an error means that work ended.
+func (c *connector) receive(work context.Context, out *wire.Outbound) error {
+	switch out.Type {
+	case wire.TypeSend, wire.TypeSendCard, wire.TypeSendButtons, wire.TypeUpdateMessage,
+		wire.TypeSendImage, wire.TypeSendFile, wire.TypeStartTyping, wire.TypeStopTyping:
+		return c.lanes.put(work, out)
+	case wire.TypeError:
+		c.log.Warn("host refused a frame", "code", string(out.Error.Code), "message", out.Error.Message)
+	case wire.TypePong, wire.TypeRegisterAck:
+	default:
+		c.log.Debug("frame of unknown type ignored", "type", string(out.Type))
+	}
+	return nil
+}
+
+// final is what err means for the adapter if no new connection would help, else nil.
+func final(err error) error {
+	var refused *RegisterError
+	var closed *transport.CloseError
+	switch {
+	case errors.As(err, &refused):
+		switch refused.Reason {
+		case wire.RefusedMissingToken, wire.RefusedInvalidToken, wire.RefusedFirstFrame:
+			return refused
+		}
+		return nil
+	case !errors.As(err, &closed) || closed.Code.Reconnect():
+		return nil
+	case closed.Code == wire.CloseReplaced:
+		return fmt.Errorf("%w: %w", ErrReplaced, closed)
+	case closed.Code == wire.CloseRevoked:
+		return fmt.Errorf("%w: %w", ErrRevoked, closed)
+	default:
+		return fmt.Errorf("host wants no new connection: %w", closed)
+	}
+}
+
+// sleep reports whether it slept through: false = ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,74 @@
+package sdk
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ErrReplaced ends Run: a newer connection with the same channel's token took
+// this one's place (close code 4001). Dialling again would start a tug of war.
+var ErrReplaced = errors.New("replaced by a newer connection of the same channel")
+
+// ErrRevoked ends Run: the channel was disabled or deleted, or its token
+// revoked (close code 4003).
+var ErrRevoked = errors.New("channel disabled or deleted, or token revoked")
+
+// ErrStopped is what Host.Deliver returns once Run has ended its connection for good.
+var ErrStopped = errors.New("adapter has stopped")
+
+// RegisterError ends Run: the host refused the register frame. Reason is the
+// host's word, such as "invalid token".
+type RegisterError struct{ Reason string }
+
+func (e *RegisterError) Error() string { return "host refused to register this adapter: " + e.Reason }
+
+// RetryError is an error of the platform that passes: what was tried had no
+// effect and may be tried again after After (0 = when the caller likes).
+type RetryError struct {
+	After time.Duration
+	Err   error
+}
+
+// Retry says that the platform did not take it, but may later, such as a rate
+// limit that names a delay. A nil err stays nil.
+func Retry(after time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RetryError{After: after, Err: err}
+}
+
+func (e *RetryError) Error() string {
+	if e.After <= 0 {
+		return "try again: " + e.Err.Error()
+	}
+	return fmt.Sprintf("try again in %s: %s", e.After, e.Err)
+}
+
+// Unwrap is the platform's own error.
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// RefusedError is an error that no repetition cures: what was tried had no
+// effect and never will.
+type RefusedError struct{ Err error }
+
+// Refused says that the platform will never take it, such as a conversation
+// that no longer exists. From Adapter.Run it ends the adapter instead of
+// restarting it. A nil err stays nil.
+func Refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &RefusedError{Err: err}
+}
+
+func (e *RefusedError) Error() string { return "refused: " + e.Err.Error() }
+
+// Unwrap is the platform's own error.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// panicError is a panic of the adapter's code, as an error.
+type panicError struct{ value any }
+
+func (e *panicError) Error() string { return fmt.Sprintf("adapter panicked: %v", e.value) }

@@ -1,0 +1,112 @@
+package sdk
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// DefaultURL is where a host listens that was not told otherwise.
+const DefaultURL = "http://127.0.0.1:8080"
+
+// Options say how Run finds the host.
+type Options struct {
+	// URL is the host's base (http:// or https://), or the address of its
+	// WebSocket (ws:// or wss://), which is taken as it is if it has a path.
+	// "" = DefaultURL.
+	URL string
+	// Token is the channel's. It travels in a header and is never logged.
+	Token string
+	// Config is the adapter's configuration, a JSON object, for Host.Config.
+	Config json.RawMessage
+	// Log takes the SDK's own lines and the adapter's; nil = slog.Default().
+	Log *slog.Logger
+
+	dial   dialFunc // nil = WebSocket to URL
+	timing *timing  // nil = defaultTiming
+}
+
+// timing holds every duration that a test wants shorter.
+type timing struct {
+	register  time.Duration // connection → register_ack
+	silence   time.Duration // nothing heard for this long: the host is dead
+	firstWait time.Duration // before the first repetition, jittered
+	lastWait  time.Duration // before any later one, jittered
+	settled   time.Duration // what lived this long starts again at firstWait
+	grace     time.Duration // stop asked for → sends are cut off
+	abandon   time.Duration // cut off → given up
+}
+
+var defaultTiming = timing{
+	register:  wire.RegisterTimeout,
+	silence:   75 * time.Second, // the host pings every 54 s
+	firstWait: 500 * time.Millisecond,
+	lastWait:  30 * time.Second,
+	settled:   5 * time.Second,
+	grace:     5 * time.Second,
+	abandon:   time.Second,
+}
+
+// maxPending bounds the host's frames that wait for the adapter. Beyond it the
+// connection is not read, which the host feels.
+const maxPending = 1024
+
+func (t *timing) backoff() *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = t.firstWait
+	b.MaxInterval = t.lastWait
+	b.Multiplier = 2
+	b.Reset()
+	return b
+}
+
+// endpoint is the WebSocket's address for what the operator gave. Its errors
+// don't repeat the url, which may hold a secret.
+func endpoint(given string) (string, error) {
+	if given == "" {
+		given = DefaultURL
+	}
+	u, err := url.Parse(given)
+	if err != nil {
+		var parse *url.Error
+		if errors.As(err, &parse) {
+			err = parse.Err
+		}
+		return "", errors.New("url: can't be read: " + err.Error())
+	}
+	switch u.Scheme {
+	case "http", "https":
+		u.Scheme = strings.Replace(u.Scheme, "http", "ws", 1)
+		if !strings.HasSuffix(u.Path, wire.Path) {
+			u = u.JoinPath(wire.Path)
+		}
+	case "ws", "wss":
+		if u.Path == "" || u.Path == "/" {
+			u = u.JoinPath(wire.Path)
+		}
+	default:
+		return "", errors.New("url: expected it to begin with http://, https://, ws:// or wss://")
+	}
+	if u.Host == "" {
+		return "", errors.New("url: found no host name")
+	}
+	u.Fragment = ""
+	return u.String(), nil
+}
+
+// shown is the address without what may be secret.
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
+}

@@ -1,0 +1,171 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Run connects the adapter to its host and serves it until ctx ends (nil), its
+// own Run returns nil (nil) or Refused, or the host ends it for good: then the
+// error is a *RegisterError or wraps ErrReplaced or ErrRevoked. All else is
+// repeated with a growing, jittered delay, for ever.
+//
+// Before it returns, Run has waited for the adapter: for Adapter.Run to end and
+// for sends to finish, at most 5 s, then it cuts them off.
+func Run(ctx context.Context, platform string, a Adapter, o Options) error {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	log = log.With("platform", platform)
+	t := o.timing
+	if t == nil {
+		t = &defaultTiming
+	}
+	dial := o.dial
+	if dial == nil {
+		address, err := endpoint(o.URL)
+		if err != nil {
+			return err
+		}
+		log.Info("adapter starts", "host", shown(address))
+		dial = dialWebSocket(address, o.Token)
+	}
+	send := &sender{adapter: a, log: log}
+	links := newLinks()
+	r := &runner{
+		adapter: a,
+		host:    &Host{Log: log, config: o.Config, links: links},
+		log:     log,
+		timing:  t,
+		connector: &connector{
+			dial: dial, hello: registerFrame(platform, capabilities(a)),
+			links: links, lanes: newLanes(maxPending, send.serve),
+			log: log, timing: t, ready: make(chan struct{}),
+		},
+	}
+	return r.serve(ctx)
+}
+
+// runner joins the two halves of an adapter's life: its own Run and the
+// connection. Either may end the other.
+type runner struct {
+	adapter   Adapter
+	host      *Host
+	log       *slog.Logger
+	timing    *timing
+	connector *connector
+}
+
+func (r *runner) serve(ctx context.Context) error {
+	life, stop := context.WithCancel(ctx)
+	defer stop()
+	work, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by the grace
+	defer cutOff()
+
+	platform, connection := make(chan error, 1), make(chan error, 1)
+	go func() { platform <- r.keepRunning(life) }()
+	go func() { connection <- r.connector.serve(life, work) }()
+
+	var err error
+	var platformEnded, connectionEnded bool
+	select {
+	case <-ctx.Done():
+	case err = <-platform:
+		platformEnded = true
+	case err = <-connection:
+		connectionEnded = true
+	}
+	stop()
+	r.windDown(work, cutOff, ended(platform, platformEnded), ended(connection, connectionEnded))
+	return err
+}
+
+// ended is closed once the half has returned.
+func ended(half <-chan error, already bool) <-chan struct{} {
+	done := make(chan struct{})
+	if already {
+		close(done)
+		return done
+	}
+	go func() {
+		<-half
+		close(done)
+	}()
+	return done
+}
+
+// windDown lets the adapter stop, then what the host has sent be shown, then
+// closes the connection; whatever is not ready after the grace is cut off.
+func (r *runner) windDown(work context.Context, cutOff func(), platform, connection <-chan struct{}) {
+	grace, cancel := context.WithTimeout(work, r.timing.grace)
+	defer cancel()
+	await(grace, platform)
+	r.connector.lanes.drained(grace)
+	r.connector.links.end()
+	await(grace, connection)
+	r.connector.lanes.drained(grace) // what was read while the connection closed
+	cutOff()
+
+	last, cancel := context.WithTimeout(context.WithoutCancel(work), r.timing.abandon)
+	defer cancel()
+	if !await(last, platform) {
+		r.log.Error("adapter's Run ignores that its context ended: left behind", "fault", "adapter")
+	}
+	if !r.connector.lanes.drained(last) {
+		r.log.Error("adapter's sends ignore that their context ended: left behind", "fault", "adapter")
+	}
+	await(last, connection)
+}
+
+// await reports whether done was closed before ctx ended.
+func await(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// keepRunning runs the adapter's Run from the first register on, and again
+// after an error, until ctx ends.
+func (r *runner) keepRunning(ctx context.Context) error {
+	select {
+	case <-r.connector.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	wait := r.timing.backoff()
+	for {
+		began := time.Now()
+		err := safely(r.log, "Run", func() error { return r.adapter.Run(ctx, r.host) })
+		var refused *RefusedError
+		switch {
+		case err == nil || ctx.Err() != nil:
+			return nil
+		case errors.As(err, &refused):
+			return refused.Err
+		}
+		if time.Since(began) >= r.timing.settled {
+			wait.Reset()
+		}
+		pause := wait.NextBackOff()
+		var retry *RetryError
+		if errors.As(err, &retry) {
+			pause = max(pause, retry.After)
+		}
+		fault, _ := blame(err)
+		r.log.Warn("platform side failed, will start again", "fault", fault, "err", err, "in", pause.Round(time.Millisecond))
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
