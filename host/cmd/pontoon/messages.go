@@ -33,11 +33,15 @@ type messageView struct {
 
 func (m messageView) print(w io.Writer) {
 	arrow := map[string]string{"in": "→", "out": "←"}[m.Direction]
+	author := m.Author
+	if author == "" && m.Direction == "out" {
+		author = "pontoon"
+	}
 	state := m.State
 	if m.Reason != "" {
 		state += "/" + m.Reason
 	}
-	fmt.Fprintf(w, "%s  %s  %s %s  %s: %s  (%s)\n", m.TS.Local().Format(time.DateTime), m.ID, arrow, clean(m.Conversation), clean(m.Author), clean(m.Text), state)
+	fmt.Fprintf(w, "%s  %s  %s %s  %s: %s  (%s)\n", m.TS.Local().Format(time.DateTime), m.ID, arrow, clean(m.Conversation), clean(author), clean(m.Text), state)
 }
 
 func messagesCommand(o *clientOptions) *cobra.Command {

@@ -59,7 +59,7 @@ func quiet(status int, message string, errs ...error) huma.StatusError {
 		default:
 			shown.Value = nil
 		}
-		if strings.HasSuffix(shown.Location, ".token") {
+		if shown.Location == "body" || strings.HasSuffix(shown.Location, ".token") {
 			shown.Value = nil
 		}
 		p.Errors = append(p.Errors, &shown)
@@ -93,7 +93,18 @@ func New(ctx context.Context, o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
 	mux.HandleFunc("/", s.notFound)
-	return s.recoverer(s.cors(secure(mux)))
+	return s.recoverer(s.cors(secure(plainJSON(mux))))
+}
+
+// plainJSON takes the body of a client that named no type, or the one that
+// curl and others send by default, for what it can only be.
+func plainJSON(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if t := r.Header.Get("Content-Type"); t == "" || t == "application/x-www-form-urlencoded" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // operation describes one operation; every one needs a key.

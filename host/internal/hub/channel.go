@@ -86,8 +86,9 @@ type conversation struct {
 	held     int             // uncommitted units and unfinished turns
 	place    *list.Element   // in Channel.idle, while held is 0
 
-	waiting []turnJob
-	running bool
+	turns   int       // received and not over: what comes now waits its turn
+	waiting []turnJob // committed, and to be run
+	running bool      // runTurns runs
 	cancel  context.CancelCauseFunc // of the running turn; nil between turns
 }
 

@@ -214,6 +214,7 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 			message: restore(e),
 		}
 		c.mu.Lock()
+		conv.turns++
 		c.startTurn(conv, job)
 		c.mu.Unlock()
 		n++

@@ -71,13 +71,13 @@ func (f *inbound) enter(o store.Origin) (scene, *wire.Error) {
 	if c.attached != f.a {
 		return scene{}, &wire.Error{Code: wire.CodeInternal, Message: "this connection was replaced by a newer one"}
 	}
-	if len(conv.waiting) >= maxWaitingTurns {
+	if conv.turns >= maxWaitingTurns {
 		return scene{}, &wire.Error{Code: wire.CodeRateLimited, Message: fmt.Sprintf(
 			"conversation has %d messages that wait for an answer, which is the limit: send again later", maxWaitingTurns)}
 	}
 	s := scene{
 		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), choices: conv.choices,
-		queueing: c.backlog > 0, running: conv.running,
+		queueing: c.backlog > 0, running: conv.turns > 0,
 	}
 	if s.policy.maySpeak(o.UserID) {
 		conv.latest = o
@@ -179,6 +179,9 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound, action st
 		}
 	}
 	f.row.State = store.Received
+	c.mu.Lock()
+	f.conv.turns++
+	c.mu.Unlock()
 	f.turn = &turnJob{routing: routing, userID: in.UserID, userName: in.UserName, message: t.Message}
 	return nil
 }
@@ -204,6 +207,9 @@ func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ..
 		if s.queueing && f.unit.Out[i].State == store.Sent {
 			f.unit.Out[i].State = store.Queued
 		}
+		if f.unit.Out[i].Offers {
+			f.a.channel.offers(f.conv, o)
+		}
 	}
 	if s.queueing {
 		f.a.channel.addBacklog(f.unit.Out, 1)
@@ -216,7 +222,7 @@ func (f *inbound) done(r store.Result) {
 	c.mu.Lock()
 	if r.Err == nil {
 		for i := range f.sent {
-			c.dispatch(f.conv, &f.sent[i], &f.unit.Out[i])
+			c.dispatch(&f.sent[i], &f.unit.Out[i])
 		}
 		if f.turn != nil {
 			f.turn.id = f.row.ID
@@ -226,6 +232,9 @@ func (f *inbound) done(r store.Result) {
 		}
 	} else {
 		c.countBacklog(f.unit.Out, -1)
+		if f.turn != nil {
+			f.conv.turns--
+		}
 		c.release(f.conv)
 	}
 	c.mu.Unlock()

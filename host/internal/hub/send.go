@@ -32,8 +32,12 @@ func (o *outgoing) prepare(v wire.View, routing wire.Routing, conv *conversation
 	planned := o.plan(v, routing)
 	o.notes = planned.Notes
 	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, conv: conv, planned: a, out: o}
+	text := o.message.Text
+	if text == "" && len(o.message.Parts) > 0 {
+		text = render.Text(&o.message) // so that a list of messages shows something
+	}
 	row := store.Row{
-		Direction: store.Out, State: store.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
+		Direction: store.Out, State: store.Sent, Text: text, Parts: message.AppendParts(nil, o.message.Parts),
 		Origin: store.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
 	}
 	if planned.TooLarge {
@@ -63,18 +67,23 @@ func marshal(v any) []byte {
 	return b
 }
 
-// dispatch delivers a committed row, and remembers what it offers. The mutex
-// must be held.
-func (c *Channel) dispatch(conv *conversation, o *outgoing, row *store.Row) {
+// offers remembers the choices of a message that is about to be committed, so
+// that the very next frame may answer it.
+func (c *Channel) offers(conv *conversation, o *outgoing) {
+	choices := render.Choices(&o.message)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conv.choices = choices
+}
+
+// dispatch delivers a committed row. The mutex must be held.
+func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 	o.parcel.ID = row.ID
 	switch row.State {
 	case store.Sent:
 		c.deliver(o.parcel)
 	case store.Queued:
 		c.drain()
-	}
-	if row.Offers {
-		conv.choices = render.Choices(&o.message)
 	}
 }
 
@@ -159,6 +168,9 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 		return Sent{}, why
 	}
 	row.ReplyTo = replyTo
+	if row.Offers {
+		c.offers(conv, o)
+	}
 	return c.commit(ctx, conv, o, row)
 }
 
@@ -169,7 +181,7 @@ func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, r
 	u.Done = func(r store.Result) {
 		c.mu.Lock()
 		if r.Err == nil {
-			c.dispatch(conv, o, &u.Out[0])
+			c.dispatch(o, &u.Out[0])
 			if c.attached != nil {
 				r.Later(c.attached.port)
 			}

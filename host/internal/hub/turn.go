@@ -66,6 +66,7 @@ func (c *Channel) runTurns(conv *conversation) {
 
 		c.mu.Lock()
 		conv.cancel = nil
+		conv.turns--
 		c.release(conv)
 		c.mu.Unlock()
 		cancel(nil)
