@@ -86,10 +86,12 @@ type conversation struct {
 	held     int             // uncommitted units and unfinished turns
 	place    *list.Element   // in Channel.idle, while held is 0
 
-	turns   int       // received and not over: what comes now waits its turn
-	waiting []turnJob // committed, and to be run
-	running bool      // runTurns runs
+	turns   int                     // received and not over: what comes now waits its turn
+	waiting []turnJob               // committed, and to be run
+	running bool                    // runTurns runs
 	cancel  context.CancelCauseFunc // of the running turn; nil between turns
+
+	stopNext bool // /stop came before the turn that it means
 }
 
 // hold finds or recalls a conversation and keeps it in memory until release.

@@ -44,6 +44,8 @@ func (c *Channel) startTurn(conv *conversation, job turnJob) {
 func (conv *conversation) stop() {
 	if conv.cancel != nil {
 		conv.cancel(errStopped)
+	} else if conv.turns > 0 {
+		conv.stopNext = true // its commit is still under way
 	}
 }
 
@@ -60,6 +62,10 @@ func (c *Channel) runTurns(conv *conversation) {
 		conv.waiting = conv.waiting[1:]
 		ctx, cancel := context.WithCancelCause(c.hub.ctx)
 		conv.cancel = cancel
+		if conv.stopNext {
+			conv.stopNext = false
+			cancel(errStopped)
+		}
 		c.mu.Unlock()
 
 		c.turn(ctx, conv, job)
@@ -79,6 +85,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 	case c.hub.slots <- struct{}{}:
 		defer func() { <-c.hub.slots }()
 	case <-ctx.Done():
+		c.endTurn(conv, job.id, false, nil)
 		return
 	}
 	c.mu.Lock()
