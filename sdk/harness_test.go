@@ -86,7 +86,7 @@ func newHost(t *testing.T) *testHost {
 			_ = p.conn.Close(wire.CloseDraining, "test is over")
 		}
 		h.mu.Unlock()
-		h.Server.Close()
+		h.Close()
 		h.serving.Wait()
 	})
 	return h

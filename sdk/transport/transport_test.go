@@ -238,7 +238,7 @@ func TestCloseCodeReachesThePeer(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantCode(t, adapterEnd, code, "why")
-			receive(t, "host's own end", hostEnd)
+			_ = receive(t, "host's own end", hostEnd)
 			if err := host.Close(wire.CloseNormal, "again"); err != nil {
 				t.Errorf("second Close = %v", err)
 			}
@@ -264,7 +264,7 @@ func TestCloseCodeSurvivesUnreadInput(t *testing.T) {
 	}
 	hostEnd := ends(host)
 	wantCode(t, ends(adapter), wire.CloseRefused, "no")
-	receive(t, "host's own end", hostEnd)
+	_ = receive(t, "host's own end", hostEnd)
 }
 
 func TestCloseEndsReadOfAPeerThatDoesNotAnswer(t *testing.T) {
@@ -381,7 +381,7 @@ func TestConcurrentUse(t *testing.T) {
 			group.Go(func() { _ = host.Close(wire.CloseReplaced, "") })
 			group.Go(func() { _ = adapter.Close(wire.CloseNormal, "") })
 		}
-		receive(t, "host's end", hostEnd)
+		_ = receive(t, "host's end", hostEnd)
 		receive(t, "adapter's end", adapterEnd)
 		group.Wait()
 	}

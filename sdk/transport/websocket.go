@@ -107,24 +107,22 @@ func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 // Read implements Conn.
 func (c *WebSocket) Read() ([]byte, error) {
 	c.release()
-	for {
-		_, r, err := c.ws.NextReader() // text or binary: a binary frame is read as text
-		if err != nil {
-			return nil, c.finish(err)
-		}
-		if c.closed.Load() {
-			return nil, c.finish(ErrClosed)
-		}
-		frame, err := c.readAll(r)
-		if err != nil {
-			return nil, c.finish(err)
-		}
-		if !utf8.Valid(frame) { // gorilla passes it
-			_ = c.Close(wire.CloseInvalidUTF8, "frame is not valid UTF-8")
-			return nil, c.finish(errors.New("frame is not valid UTF-8"))
-		}
-		return frame, nil
+	_, r, err := c.ws.NextReader() // text or binary: a binary frame is read as text
+	if err != nil {
+		return nil, c.finish(err)
 	}
+	if c.closed.Load() {
+		return nil, c.finish(ErrClosed)
+	}
+	frame, err := c.readAll(r)
+	if err != nil {
+		return nil, c.finish(err)
+	}
+	if !utf8.Valid(frame) { // gorilla passes it
+		_ = c.Close(wire.CloseInvalidUTF8, "frame is not valid UTF-8")
+		return nil, c.finish(errors.New("frame is not valid UTF-8"))
+	}
+	return frame, nil
 }
 
 func (c *WebSocket) readAll(r io.Reader) ([]byte, error) {

@@ -150,7 +150,7 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 
 	row := o.prepare(view, *routing, conv, a)
 	refuse := row.State == store.Failed
-	var why error = ErrTooLarge
+	why := ErrTooLarge
 	switch {
 	case refuse:
 	case a == nil && !queue:

@@ -79,8 +79,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	if err := s.start(ctx, filepath.Join(abs, File), o); err != nil {
-		s.release()
-		return nil, err
+		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
 }

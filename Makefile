@@ -1,0 +1,50 @@
+# `make run` builds and starts the host; `make test` does all that CI does.
+
+GO      ?= go
+SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
+LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+FUZZ    ?= 20s
+
+.PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture
+
+run: build
+	./bin/pontoon serve
+
+build:
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./host/cmd/pontoon ./adapters/irc/pontoon-irc
+
+test: fresh lint unit fuzz-short
+
+# -p 2: the end-to-end tests start servers of their own and want the machine.
+unit:
+	$(GO) test -race -shuffle=on -timeout 10m -p 2 ./...
+
+lint:
+	$(LINT) run ./...
+
+# generate writes everything that is generated; fresh fails if that changes anything.
+generate:
+	cd queries && $(SQLC) generate
+
+fresh: generate
+	git diff --exit-code --stat -- host/internal/store/db
+	$(GO) mod tidy -diff
+
+# Every fuzz target, $(FUZZ) each.
+fuzz-short:
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$pkg; \
+		done; \
+	done
+
+fuzz:
+	$(MAKE) fuzz-short FUZZ=10m
+
+bench: build
+	./bin/pontoon bench
+
+torture: build
+	./bin/pontoon bench kill --rounds 100
