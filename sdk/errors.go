@@ -31,7 +31,8 @@ type RetryError struct {
 }
 
 // Retry says that the platform did not take it, but may later, such as a rate
-// limit that names a delay. A nil err stays nil.
+// limit that names a delay. The SDK repeats such a call for a minute, then logs
+// it as lost. A nil err stays nil.
 func Retry(after time.Duration, err error) error {
 	if err == nil {
 		return nil

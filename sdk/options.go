@@ -42,6 +42,7 @@ type timing struct {
 	settled   time.Duration // what lived this long starts again at firstWait
 	grace     time.Duration // stop asked for → sends are cut off
 	abandon   time.Duration // cut off → given up
+	insist    time.Duration // a call that answers Retry is repeated for so long
 }
 
 var defaultTiming = timing{
@@ -52,6 +53,7 @@ var defaultTiming = timing{
 	settled:   5 * time.Second,
 	grace:     5 * time.Second,
 	abandon:   time.Second,
+	insist:    time.Minute,
 }
 
 // maxPending bounds the host's frames that wait for the adapter. Beyond it the

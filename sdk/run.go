@@ -33,7 +33,7 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 		log.Info("adapter starts", "host", shown(address))
 		dial = dialWebSocket(address, o.Token)
 	}
-	send := &sender{adapter: a, log: log}
+	send := &sender{adapter: a, log: log, insist: t.insist}
 	links := newLinks()
 	r := &runner{
 		adapter: a,

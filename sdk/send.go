@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -15,7 +16,11 @@ import (
 type sender struct {
 	adapter Adapter
 	log     *slog.Logger
+	insist  time.Duration // how long a call that answers Retry is repeated
 }
+
+// leastPause keeps an adapter that answers Retry at once from spinning.
+const leastPause = 100 * time.Millisecond
 
 // errLacking: the host sent what the adapter never declared.
 var errLacking = errors.New("the adapter does not implement this and did not declare it")
@@ -29,7 +34,7 @@ func (s *sender) serve(ctx context.Context, out *wire.Outbound) {
 	}
 	err := context.Cause(ctx) // cut off before its turn came
 	if err == nil {
-		err = safely(s.log, string(out.Type), func() error { return s.call(ctx, to, out) })
+		err = s.repeat(ctx, to, out)
 	}
 	if err == nil {
 		return
@@ -37,6 +42,28 @@ func (s *sender) serve(ctx context.Context, out *wire.Outbound) {
 	fault, outcome := blame(err)
 	s.log.Warn("host's frame was not shown", "frame", string(out.Type), "conversation", out.ConversationID,
 		"fault", fault, "outcome", outcome, "err", err)
+}
+
+// repeat makes the call until it has an outcome. Nobody else can: protocol 1.0
+// can't ask the host to send it again. Only its conversation waits meanwhile.
+func (s *sender) repeat(ctx context.Context, to Target, out *wire.Outbound) error {
+	end := time.Now().Add(s.insist)
+	for {
+		err := safely(s.log, string(out.Type), func() error { return s.call(ctx, to, out) })
+		var retry *RetryError
+		if !errors.As(err, &retry) || out.Type == wire.TypeStartTyping || out.Type == wire.TypeStopTyping {
+			return err
+		}
+		pause := max(retry.After, leastPause)
+		if time.Now().Add(pause).After(end) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 func (s *sender) call(ctx context.Context, to Target, out *wire.Outbound) (err error) {

@@ -258,3 +258,18 @@ func TestLanesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestRetryIsRepeatedUntilItHasAnOutcome(t *testing.T) {
+	calls := 0
+	l := &logs{}
+	s := sender{insist: time.Minute, log: l.logger(), adapter: &plain{send: func(context.Context, Target, string) error {
+		if calls++; calls < 3 {
+			return Retry(time.Millisecond, errors.New("busy"))
+		}
+		return nil
+	}}}
+	s.serve(t.Context(), &wire.Outbound{Frame: wire.Frame{Type: wire.TypeSend, Text: "x"}})
+	if calls != 3 || l.String() != "" {
+		t.Errorf("called %d times, logged %q", calls, l.String())
+	}
+}
