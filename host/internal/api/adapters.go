@@ -84,6 +84,11 @@ func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList]
 // upgrade lets an adapter in. Whatever is wrong with its token it is told in a
 // frame, after the upgrade.
 func (s *server) upgrade(w http.ResponseWriter, r *http.Request) {
+	if s.Slots.Full() {
+		w.Header().Set("Retry-After", "1")
+		problem(w, http.StatusServiceUnavailable, "too many connections: try again later")
+		return
+	}
 	token := s.tokenOf(r)
 	conn, err := transport.Upgrade(w, r)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -41,6 +42,8 @@ type server struct {
 	Options
 	api  huma.API
 	stop context.Context // ends the event streams
+
+	readiness readiness
 }
 
 // quiet makes problems that echo no whole bodies and no secrets.
@@ -139,8 +142,28 @@ func bearer(header string) (string, bool) {
 	return token, token != ""
 }
 
+// readyFor is how long an answer of /readyz holds: it costs a commit, and
+// anybody may ask.
+const readyFor = time.Second
+
+// readiness is the latest answer of /readyz.
+type readiness struct {
+	mu  sync.Mutex // guards what follows
+	at  time.Time
+	err error
+}
+
+func (r *readiness) check(ready func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.at) >= readyFor {
+		r.err, r.at = ready(), time.Now()
+	}
+	return r.err
+}
+
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
-	if err := s.Ready(); err != nil {
+	if err := s.readiness.check(s.Ready); err != nil {
 		s.Log.Warn("not ready", "error", err)
 		plain(w, http.StatusServiceUnavailable, "store is not writable\n")
 		return

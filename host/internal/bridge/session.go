@@ -62,25 +62,27 @@ func newSession(s *Slots, c transport.Conn, from Origin) *Session {
 
 // serve runs the session to its end.
 func (n *Session) serve() {
+	err := n.run()
+	n.drainConn()
+	n.end(err)
+}
+
+// run lets the adapter in and reads until the connection ends. A defect of ours
+// must cost one session only.
+func (n *Session) run() (err error) {
 	defer func() {
-		if p := recover(); p != nil { // a defect of ours must cost one session only
+		if p := recover(); p != nil {
 			n.slots.Log.Error("session panicked", "error", p, "stack", string(debug.Stack()))
-			_ = n.conn.Close(wire.CloseOverload, "internal error")
-			n.drainConn()
+			err = errors.New("internal error")
+			_ = n.conn.Close(wire.CloseOverload, err.Error())
 		}
 	}()
-	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, "no register in time") })
+	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
 	ok := n.register()
-	if !late.Stop() && ok { // too late by a hair: the close frame is out
-		n.end(errLate)
-		ok = false
+	if !late.Stop() || !ok { // too late by a hair: the close frame is out
+		return errLate
 	}
-	if !ok {
-		n.drainConn()
-		return
-	}
-	err := n.read()
-	n.end(err)
+	return n.read()
 }
 
 // drainConn reads until the connection is freed.
@@ -220,9 +222,11 @@ func (n *Session) read() error {
 	}
 }
 
-// end frees what the session held.
+// end frees what the session held, and waits for its flusher.
 func (n *Session) end(err error) {
-	n.inbox.Detach()
+	if n.inbox != nil {
+		n.inbox.Detach()
+	}
 	n.mu.Lock()
 	n.dead = true
 	flushed := n.flushed
@@ -233,7 +237,9 @@ func (n *Session) end(err error) {
 	if flushed != nil {
 		<-flushed
 	}
-	n.slots.Log.Info("adapter detached", "channel", n.grant.Channel.Name, "remote", n.from.Remote, "reason", err)
+	if n.inbox != nil {
+		n.slots.Log.Info("adapter detached", "channel", n.grant.Channel.Name, "remote", n.from.Remote, "reason", err)
+	}
 }
 
 // Settled implements hub.Port.

@@ -38,6 +38,8 @@ const (
 	maxLossy     = 64      // waiting parcels beyond which lossy ones are dropped
 	DefaultRate  = 20_000  // frames a second of one session …
 	DefaultBurst = 20_000  // … and at once
+
+	DefaultMaxSessions = 16_384
 )
 
 // Options are the timings and limits; zero values are the protocol's.
@@ -47,6 +49,7 @@ type Options struct {
 	SilenceTimeout  time.Duration
 	Rate            rate.Limit // frames a second of one session
 	Burst           int
+	MaxSessions     int // connections, registered or not
 	Log             *slog.Logger
 }
 
@@ -61,6 +64,9 @@ func (o *Options) defaults() {
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
 	if o.Rate == 0 {
 		o.Rate, o.Burst = DefaultRate, DefaultBurst
+	}
+	if o.MaxSessions == 0 {
+		o.MaxSessions = DefaultMaxSessions
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -92,6 +98,14 @@ type Origin struct {
 	Token     string // from the upgrade request; "" = it comes with register
 	Remote    string
 	Local     bool
+}
+
+// Full reports whether another connection must wait: it is answered before its
+// upgrade.
+func (s *Slots) Full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed || len(s.all) >= s.MaxSessions
 }
 
 var errDraining = errors.New("the host is stopping")

@@ -81,6 +81,7 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 		c.deliver(parcel)
 	}
 	c.drain()
+	c.unpark()
 	c.mu.Unlock()
 	p.Flush()
 	h.Events.publish(Event{Type: EventAttached, Channel: row.Key, ChannelName: row.Name, Attachment: a.summary()})

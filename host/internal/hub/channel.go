@@ -29,6 +29,7 @@ type Channel struct {
 	draining      bool      // drainAll runs …
 	again         bool      // … and must look once more
 	lastSent      time.Time
+	parked        []parkedTurn // left over from before a restart
 }
 
 // policy is a channel's row with its sets made ready; it never changes.

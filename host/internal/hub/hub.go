@@ -28,6 +28,10 @@ const (
 // TypingDelay is how long a turn runs before the user is shown that it does.
 const TypingDelay = 300 * time.Millisecond
 
+// RecoverGrace is how long turns left over from before a restart wait for their
+// adapter.
+const RecoverGrace = 30 * time.Second
+
 // AgentNone is the name that routes a channel to nobody: store only.
 const AgentNone = "none"
 
@@ -81,6 +85,8 @@ type Options struct {
 	Commands    *command.Registry
 	Log         *slog.Logger
 	TypingDelay time.Duration // 0 = TypingDelay
+
+	RecoverGrace time.Duration // 0 = RecoverGrace
 }
 
 // Hub is the routing of one host.
@@ -103,6 +109,9 @@ func New(o Options) *Hub {
 	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
 	if h.TypingDelay == 0 {
 		h.TypingDelay = TypingDelay
+	}
+	if h.RecoverGrace == 0 {
+		h.RecoverGrace = RecoverGrace
 	}
 	for name := range o.Agents {
 		h.names = append(h.names, name)
@@ -184,7 +193,8 @@ func (h *Hub) Remove(key int64) {
 }
 
 // Recover hands over again what was received but not handled when the host
-// stopped. Call it once, before anything attaches.
+// stopped: when the channel's adapter is back, so that the answer finds it, or
+// after RecoverGrace. Call it once, before anything attaches.
 func (h *Hub) Recover(ctx context.Context) (int, error) {
 	open, err := h.Store.Unanswered(ctx)
 	if err != nil {
@@ -215,9 +225,34 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		}
 		c.mu.Lock()
 		conv.turns++
-		c.startTurn(conv, job)
+		if c.policy.Queue {
+			c.startTurn(conv, job)
+		} else {
+			c.parked = append(c.parked, parkedTurn{conv, job})
+		}
 		c.mu.Unlock()
 		n++
 	}
+	h.spawn(h.unparkAll)
 	return n, nil
+}
+
+// unparkAll starts the turns of channels whose adapter did not come back in time.
+func (h *Hub) unparkAll() {
+	select {
+	case <-time.After(h.RecoverGrace):
+	case <-h.ctx.Done():
+		return
+	}
+	h.mu.Lock()
+	all := make([]*Channel, 0, len(h.channels))
+	for _, c := range h.channels {
+		all = append(all, c)
+	}
+	h.mu.Unlock()
+	for _, c := range all {
+		c.mu.Lock()
+		c.unpark()
+		c.mu.Unlock()
+	}
 }

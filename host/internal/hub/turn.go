@@ -40,6 +40,20 @@ func (c *Channel) startTurn(conv *conversation, job turnJob) {
 	conv.running = c.hub.spawn(func() { c.runTurns(conv) })
 }
 
+// parkedTurn is a turn that waits for its channel's adapter to come back.
+type parkedTurn struct {
+	conv *conversation
+	job  turnJob
+}
+
+// unpark starts the parked turns. The mutex must be held.
+func (c *Channel) unpark() {
+	for _, p := range c.parked {
+		c.startTurn(p.conv, p.job)
+	}
+	c.parked = nil
+}
+
 // stop cancels the running turn. The mutex must be held.
 func (conv *conversation) stop() {
 	if conv.cancel != nil {
