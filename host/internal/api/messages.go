@@ -4,19 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/http"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Message is one message of history.
@@ -54,30 +48,6 @@ type Envelope struct {
 
 // isoMillis is ISO 8601 with milliseconds, for UTC.
 const isoMillis = "2006-01-02T15:04:05.000Z"
-
-type sendBody struct {
-	ConversationID string          `json:"conversation_id" maxLength:"4096"`
-	Text           string          `json:"text,omitempty" maxLength:"1000000"`
-	Parts          []message.Part  `json:"parts,omitempty" maxItems:"100"`
-	Card           *wire.Card      `json:"card,omitempty"`
-	Buttons        [][]wire.Button `json:"buttons,omitempty"`
-	Image          *wire.Image     `json:"image,omitempty"`
-	File           *wire.File      `json:"file,omitempty"`
-	Update         *updateBody     `json:"update,omitempty"`
-	Typing         *bool           `json:"typing,omitempty" doc:"Show or end the typing indicator"`
-	Metadata       message.Meta    `json:"metadata,omitempty"`
-}
-
-type updateBody struct {
-	PreviewHandle string `json:"preview_handle,omitempty" maxLength:"4096"`
-	MessageID     string `json:"message_id,omitempty" maxLength:"64"`
-}
-
-type sentBody struct {
-	ID       string        `json:"id" doc:"Empty for a typing indicator, which leaves no message"`
-	State    string        `json:"state"`
-	Degraded []render.Note `json:"degraded"`
-}
 
 type messageList struct {
 	Messages   []Message `json:"messages"`
@@ -187,214 +157,6 @@ func showMessage(e store.Entry) Message {
 		m.Message.Role = "agent"
 	}
 	return m
-}
-
-func (s *server) sendMessage(ctx context.Context, in *struct {
-	ChannelRef
-	Body sendBody
-}) (*body[sentBody], error) {
-	row, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	b := in.Body
-	if err := checkConversation(b.ConversationID); err != nil {
-		return nil, err
-	}
-	if b.Typing != nil {
-		if err := s.Hub.Typing(ctx, row, b.ConversationID, *b.Typing); err != nil {
-			return nil, s.sendFault(err, row.Name)
-		}
-		if b.Text == "" && len(b.Parts) == 0 && b.Card == nil && b.Buttons == nil && b.Image == nil && b.File == nil && b.Update == nil {
-			return &body[sentBody]{sentBody{State: store.Sent.String(), Degraded: []render.Note{}}}, nil
-		}
-	}
-	out, err := s.outgoing(ctx, row, b)
-	if err != nil {
-		return nil, err
-	}
-	return s.send(ctx, row, out)
-}
-
-func (s *server) send(ctx context.Context, row store.Channel, out hub.Outgoing) (*body[sentBody], error) {
-	sent, err := s.Hub.Send(ctx, row, out)
-	if err != nil {
-		return nil, s.sendFault(err, row.Name)
-	}
-	return &body[sentBody]{sentBody{sent.ID.String(), sent.State.String(), orEmpty(sent.Notes)}}, nil
-}
-
-func (s *server) sendFault(err error, channel string) error {
-	switch {
-	case errors.Is(err, hub.ErrNotAttached):
-		return coded(http.StatusConflict, string(store.ReasonNotAttached), err.Error())
-	case errors.Is(err, hub.ErrQueueFull):
-		return coded(http.StatusConflict, string(store.ReasonQueueFull), err.Error())
-	case errors.Is(err, hub.ErrTooLarge):
-		return coded(http.StatusUnprocessableEntity, string(store.ReasonFrameTooLarge), err.Error())
-	}
-	return s.fault(err, "channel "+channel)
-}
-
-// coded is a problem whose type and title are a reason of the closed list.
-func coded(status int, code, detail string) error {
-	return &huma.ErrorModel{Type: "urn:pontoon:" + code, Title: code, Status: status, Detail: code + ": " + detail}
-}
-
-func checkConversation(id string) error {
-	if strings.ContainsFunc(id, unicode.IsControl) {
-		return field(422, "body.conversation_id", "found a control character, expected printable text", fmt.Sprintf("%q", clip(id)))
-	}
-	return nil
-}
-
-// outgoing makes the message that the body describes.
-func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (hub.Outgoing, error) {
-	out := hub.Outgoing{Conversation: b.ConversationID}
-	parts, err := partsOf(b)
-	if err != nil {
-		return out, err
-	}
-	out.Message = message.Text(b.Text)
-	if len(parts) > 0 {
-		out.Message = message.New(message.Number(parts)...)
-		if out.Message.Text == "" {
-			out.Message.Text = render.Text(&out.Message)
-		}
-	}
-	out.Message.Meta = b.Metadata
-	if b.Update == nil {
-		return out, nil
-	}
-	out.Edit, out.Handle = true, b.Update.PreviewHandle
-	if out.Handle == "" {
-		if out.Handle, err = s.handleOf(ctx, row, b.Update.MessageID); err != nil {
-			return out, err
-		}
-	}
-	if out.Message.Meta == nil {
-		out.Message.Meta = message.Meta{}
-	}
-	out.Message.Meta = out.Message.Meta.With(message.MetaEdits, b.Update.MessageID).With(message.MetaPreviewHandle, out.Handle)
-	return out, nil
-}
-
-// handleOf is what the platform knows an earlier message by: what its metadata
-// says, else its platform id; "" if neither is known.
-func (s *server) handleOf(ctx context.Context, row store.Channel, id string) (string, error) {
-	if id == "" {
-		return "", field(422, "body.update", "found neither preview_handle nor message_id, expected one", "")
-	}
-	mid, err := store.ParseMessageID(id)
-	if err != nil {
-		return "", field(422, "body.update.message_id", err.Error(), clip(id))
-	}
-	e, err := s.Store.Message(ctx, mid)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.Channel != row.Key {
-		return "", field(422, "body.update.message_id", "no such message in this channel", id)
-	}
-	if err != nil {
-		return "", s.fault(err, "message "+id)
-	}
-	var meta message.Meta
-	_ = json.Unmarshal(e.Meta, &meta)
-	if h := meta.String(message.MetaPreviewHandle); h != "" {
-		return h, nil
-	}
-	return e.PlatformID, nil
-}
-
-// partsOf makes the parts of a body; none for plain text.
-func partsOf(b sendBody) ([]message.Part, error) {
-	parts := b.Parts
-	text := b.Text
-	if len(b.Buttons) > 0 {
-		if err := wire.ValidateRows(b.Buttons); err != nil {
-			return nil, field(422, "body.buttons", err.Message, "")
-		}
-		parts, text = append(parts, message.NewButtons(text, b.Buttons)), ""
-	}
-	if b.Card != nil {
-		if err := b.Card.Validate(); err != nil {
-			return nil, field(422, "body.card", err.Error(), "")
-		}
-		parts = append(parts, message.NewCard(b.Card))
-	}
-	if b.Image != nil {
-		if err := checkMedia("body.image", b.Image.URL, b.Image.Path); err != nil {
-			return nil, err
-		}
-		parts = append(parts, message.NewImage(*b.Image))
-	}
-	if b.File != nil {
-		if err := checkMedia("body.file", b.File.URL, b.File.Path); err != nil {
-			return nil, err
-		}
-		parts = append(parts, message.NewFile(*b.File))
-	}
-	if len(parts) == 0 && text == "" {
-		return nil, field(422, "body", "found no content, expected text, parts, card, buttons, image, file or typing", "")
-	}
-	if len(parts) > 0 && text != "" {
-		parts = append([]message.Part{message.NewText(text)}, parts...)
-	}
-	return parts, nil
-}
-
-// checkMedia refuses what no adapter could fetch, and paths: files of the
-// host's machine are not for whoever holds a key to hand out.
-func checkMedia(location, url, path string) error {
-	if path != "" {
-		return field(422, location+".path", "is not accepted here, expected url", clip(path))
-	}
-	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
-		return field(422, location+".url", "expected an http or https url", clip(url))
-	}
-	return nil
-}
-
-func (s *server) testChannel(ctx context.Context, in *struct {
-	ChannelRef
-	Body struct {
-		ConversationID *string `json:"conversation_id,omitempty" maxLength:"4096"`
-	} `required:"false"`
-}) (*body[testBody], error) {
-	row, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	var key string
-	if in.Body.ConversationID != nil {
-		key = *in.Body.ConversationID
-	} else {
-		latest, err := s.Store.Conversations(ctx, row.Key, 0, 1)
-		if err != nil {
-			return nil, s.fault(err, "conversations")
-		}
-		if len(latest) == 0 {
-			return nil, field(422, "body.conversation_id", "absent, and the channel has no conversation yet: name one", "")
-		}
-		key = latest[0].Key
-	}
-	if err := checkConversation(key); err != nil {
-		return nil, err
-	}
-	sent, err := s.send(ctx, row, hub.Outgoing{Conversation: key, Message: message.Text("Test message from Pontoon.")})
-	if err != nil {
-		return nil, err
-	}
-	out := testBody{sentBody: sent.Body, ConversationID: key, Detail: "Written to the adapter, which can't confirm that the platform took it."}
-	if sent.Body.State == store.Queued.String() {
-		out.Detail = "Queued: it is written when an adapter attaches."
-	}
-	return &body[testBody]{out}, nil
-}
-
-type testBody struct {
-	sentBody
-	ConversationID string `json:"conversation_id"`
-	Confirmed      bool   `json:"confirmed" doc:"Whether the platform confirmed it"`
-	Detail         string `json:"detail"`
 }
 
 func (s *server) listConversations(ctx context.Context, in *struct {

@@ -1,0 +1,261 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+)
+
+func batchLen(units []*Unit) int {
+	rows, bytes := 0, 0
+	for i, u := range units {
+		if u.In != nil {
+			rows++
+			bytes += u.In.size()
+		}
+		for j := range u.Out {
+			rows++
+			bytes += u.Out[j].size()
+		}
+		if i > 0 && (rows > maxBatchRows || bytes > maxBatchBytes) {
+			return i
+		}
+	}
+	return len(units)
+}
+
+func (r *Row) size() int {
+	return len(r.Text) + len(r.Parts) + len(r.Origin) + len(r.Meta) + len(r.Notes)
+}
+
+// write commits the units together. If one of them breaks a constraint, each
+// is committed alone, so that a duplicate does not hurt its neighbours.
+func (w *writer) write(units []*Unit) {
+	b := new(batch)
+	err := w.transact(units)
+	var broken *sqliteError
+	if len(units) > 1 && (errors.Is(err, ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
+		for i := range units {
+			w.finish(units[i:i+1], w.transact(units[i:i+1]), b)
+		}
+	} else {
+		w.finish(units, err, b)
+	}
+	for _, f := range b.later {
+		f.Flush()
+	}
+	w.db.arena.trim(w.db.tls)
+}
+
+func (w *writer) finish(units []*Unit, err error, b *batch) {
+	var broken *sqliteError
+	switch {
+	case err == nil, errors.Is(err, ErrRemoved):
+	case errors.As(err, &broken) && broken.constraint():
+		err = ErrDuplicate
+	default:
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	for _, u := range units {
+		if err == nil {
+			w.unfinished.note(u)
+		}
+		if u.Done != nil {
+			u.Done(Result{Err: err, batch: b})
+		}
+	}
+}
+
+func (w *writer) transact(units []*Unit) error {
+	err := w.begin.run()
+	if err == nil {
+		if err = w.insert(units); err == nil {
+			err = w.commit.run()
+		}
+	}
+	for _, c := range w.busy {
+		if c.staged = false; err == nil {
+			c.now, c.saved = c.next, true
+		}
+	}
+	for _, c := range w.chains {
+		if c.staged = false; err == nil {
+			c.head.Store(int64(c.next))
+		}
+	}
+	w.busy, w.chains = w.busy[:0], w.chains[:0]
+	if err != nil && w.db.inTransaction() {
+		if rerr := w.back.run(); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
+}
+
+func (w *writer) insert(units []*Unit) error {
+	var rows [insertRows]placed
+	n := 0
+	add := func(p placed) error {
+		rows[n] = p
+		if n++; n < insertRows {
+			return nil
+		}
+		n = 0
+		for _, p := range rows {
+			w.bind(w.insertMany, p)
+		}
+		return w.insertMany.run()
+	}
+	for _, u := range units {
+		c := u.Conversation
+		if c.Chain.removed {
+			return ErrRemoved
+		}
+		w.stage(c)
+		if u.Set != nil {
+			c.next.Settings = *u.Set
+		}
+		if u.In != nil {
+			c.next.turns++
+			if err := add(placed{u.In, c, c.next.turns - 1}); err != nil {
+				return err
+			}
+		}
+		for i := range u.Out {
+			if err := add(placed{&u.Out[i], c, max(c.next.turns-1, 0)}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range rows[:n] {
+		w.bind(w.insertOne, p)
+		if err := w.insertOne.run(); err != nil {
+			return err
+		}
+	}
+	for _, u := range units {
+		if err := w.follow(u); err != nil {
+			return err
+		}
+	}
+	return w.saveConversations()
+}
+
+// placed is a row with its place in the history.
+type placed struct {
+	row  *Row
+	conv *Conversation
+	turn int64
+}
+
+func (w *writer) stage(c *Conversation) {
+	if !c.staged {
+		c.staged, c.next = true, c.now
+		w.busy = append(w.busy, c)
+	}
+	if ch := c.Chain; !ch.staged {
+		ch.staged, ch.next = true, MessageID(ch.head.Load())
+		w.chains = append(w.chains, ch)
+	}
+}
+
+// bind fills one row in the order of the insert's columns and moves the ends
+// of its chains.
+func (w *writer) bind(s *stmt, p placed) {
+	r, c := p.row, p.conv
+	s.int(int64(r.ID))
+	s.int(c.Chain.Channel)
+	s.int(c.ID)
+	s.int(int64(c.next.head))
+	s.int(int64(c.Chain.next))
+	s.int(int64(r.Direction))
+	s.int(int64(r.State))
+	s.int(p.turn)
+	s.int(int64(r.ReplyTo))
+	s.text(r.Text)
+	s.blobOrNull(r.Parts)
+	s.blobOrNull(r.Origin)
+	s.blobOrNull(r.Meta)
+	s.blobOrNull(r.Notes)
+	s.textOrNull(string(r.Reason))
+	s.textOrNull(r.PlatformID)
+	c.next.head, c.Chain.next = r.ID, r.ID
+	if r.Direction == In {
+		c.next.lastIn = r.ID
+		return
+	}
+	if r.State == Sent {
+		c.next.lastOut = r.ID
+	}
+	if r.Offers {
+		c.next.offer = r.ID
+	}
+}
+
+// follow writes what is not on the happy path: the pending list and changes of
+// state.
+func (w *writer) follow(u *Unit) error {
+	for i := range u.Out {
+		if u.Out[i].State != Queued {
+			continue
+		}
+		if err := w.list(u.Out[i].ID, u.Conversation.Chain.Channel, true); err != nil {
+			return err
+		}
+	}
+	for _, t := range u.Settle {
+		w.settle.int(int64(t.State))
+		w.settle.textOrNull(string(t.Reason))
+		w.settle.blobOrNull(t.Notes)
+		w.settle.int(int64(t.ID))
+		if err := w.settle.run(); err != nil {
+			return err
+		}
+		if err := w.list(t.ID, u.Conversation.Chain.Channel, t.State == Queued); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list puts a message on the pending list, or takes it off.
+func (w *writer) list(id MessageID, channel int64, pending bool) error {
+	if !pending {
+		w.unpend.int(int64(id))
+		return w.unpend.run()
+	}
+	w.pend.int(int64(id))
+	w.pend.int(channel)
+	return w.pend.run()
+}
+
+func (w *writer) saveConversations() error {
+	for _, c := range w.busy {
+		if c.saved && c.next == c.now {
+			continue
+		}
+		s := w.updateConversation
+		if !c.saved {
+			s = w.addConversation
+		}
+		muted := int64(0)
+		if c.next.Muted {
+			muted = 1
+		}
+		s.text(c.next.Agent)
+		s.int(muted)
+		s.int(c.next.turns)
+		s.int(int64(c.next.head))
+		s.int(int64(c.next.lastIn))
+		s.int(int64(c.next.lastOut))
+		s.int(int64(c.next.offer))
+		s.int(c.ID)
+		if !c.saved {
+			s.int(c.Chain.Channel)
+			s.text(c.Key)
+		}
+		if err := s.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
