@@ -27,7 +27,7 @@ func adapterCommand() *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:                "run NAME [flags]",
 		Short:              "Run a built-in adapter: " + strings.Join(names, ", "),
-		Long:               "Run a built-in adapter. Flags and environment are those of every adapter of the Go SDK: see 'run NAME --help'.",
+		Long:               "Run a built-in adapter: " + strings.Join(names, ", ") + ". Flags and environment are those of every adapter of the Go SDK: see 'run NAME --help'.",
 		DisableFlagParsing: true, // they are the adapter's
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || builtIn[args[0]] == nil {

@@ -80,7 +80,11 @@ func (c *client) do(ctx context.Context, method, path string, in any, header htt
 		if errors.As(err, &refused) && refused.Op == "dial" {
 			return nil, fmt.Errorf("no host at %s (start one: pontoon serve)", c.base)
 		}
-		return nil, fmt.Errorf("call host: %w", err)
+		var call *url.Error
+		if errors.As(err, &call) {
+			err = call.Err // without the path, which says nothing to who typed a command
+		}
+		return nil, fmt.Errorf("call host at %s: %w", c.base, err)
 	}
 	if resp.StatusCode >= 300 {
 		defer func() { _ = resp.Body.Close() }()

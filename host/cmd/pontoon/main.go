@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,7 +19,9 @@ import (
 var version = "dev"
 
 func main() {
+	log.SetOutput(io.Discard) // net/http's client writes there what it says again in its error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -41,12 +44,13 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return int(status)
 	}
 	// One line, whatever the error holds.
-	fmt.Fprintln(errs, "pontoon: "+strings.ReplaceAll(err.Error(), "\n", " "))
+	line := "pontoon: " + clean(err.Error())
 	var usage usageError
 	if errors.As(err, &usage) || strings.HasPrefix(err.Error(), "unknown command") {
-		fmt.Fprintf(errs, "See '%s --help'.\n", cmd.CommandPath())
+		fmt.Fprintf(errs, "%s (see '%s --help')\n", line, cmd.CommandPath())
 		return 2
 	}
+	fmt.Fprintln(errs, line)
 	return 1
 }
 
@@ -70,7 +74,7 @@ func newRoot() *cobra.Command {
 	flags.StringVar(&o.key, "key", "", "key for it (PONTOON_KEY, which keeps it out of the process list; else that of the data directory)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
 	root.AddCommand(serveCommand(o), channelCommand(o), tokenCommand(o), sendCommand(o), messagesCommand(o), adaptersCommand(o),
-		capabilitiesCommand(o), adapterCommand(), manCommand())
+		capabilitiesCommand(o), adapterCommand(), benchCommand(o), manCommand())
 	wrapArgs(root)
 	return root
 }

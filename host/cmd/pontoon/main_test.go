@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,10 @@ import (
 
 // wait bounds everything that a test waits for.
 const wait = 20 * time.Second
+
+// baseEnv is what every program gets of our environment: what finds other
+// programs, and no second of waiting at its end for the race detector's sake.
+var baseEnv = []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=20"}
 
 // The programs under test, built once.
 var pontoonBinary, ircBinary string
@@ -80,7 +85,7 @@ type process struct {
 func startProcess(t *testing.T, env []string, name string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(name, args...), exited: make(chan struct{})}
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	p.cmd.Env = slices.Concat(baseEnv, []string{"HOME=" + t.TempDir()}, env)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.errs
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -196,7 +201,7 @@ type result struct {
 func runCommand(t *testing.T, env []string, stdin string, args ...string) result {
 	t.Helper()
 	cmd := exec.Command(pontoonBinary, args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
+	cmd.Env = slices.Concat(baseEnv, env)
 	cmd.Dir = t.TempDir()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = &out, &errs, strings.NewReader(stdin)
@@ -460,5 +465,12 @@ func oneLine(t *testing.T, text, want string) {
 	t.Helper()
 	if !strings.Contains(text, want) || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "\n") {
 		t.Errorf("found %q, expected one line with %q", text, want)
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -67,23 +67,13 @@ func messagesCommand(o *clientOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var list struct{ Messages []json.RawMessage }
-			if err := json.Unmarshal(raw, &list); err != nil {
-				return fmt.Errorf("read answer: %w", err)
-			}
 			if o.json && !follow {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
 				return err
 			}
-			slices.Reverse(list.Messages)
 			f := follower{c: c, w: cmd.OutOrStdout(), json: o.json, only: func(m messageView) bool { return !q.Has("conversation_id") || m.Conversation == conversation }}
-			for _, m := range list.Messages {
-				if err := f.show(m); err != nil {
-					return err
-				}
-			}
-			if !follow {
-				return nil
+			if err := f.list(raw); err != nil || !follow {
+				return err
 			}
 			return f.follow(cmd.Context(), args[0])
 		},
@@ -125,24 +115,27 @@ func (f *follower) show(raw json.RawMessage) error {
 
 // follow reads the event stream until ctx ends, and resumes it when it breaks.
 func (f *follower) follow(ctx context.Context, ref string) error {
-	name, err := f.name(ctx, ref)
+	id, err := f.channelID(ctx, ref)
 	if err != nil {
 		return err
 	}
+	wait := backoff.NewExponentialBackOff()
+	wait.MaxInterval = 10 * time.Second
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := f.stream(ctx, name)
+		err := f.stream(ctx, id, wait.Reset)
 		if ctx.Err() != nil {
 			return struct{}{}, backoff.Permanent(ctx.Err())
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(backoff.NewExponentialBackOff()), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
 }
 
-func (f *follower) name(ctx context.Context, ref string) (string, error) {
+// channelID is what the channel keeps when it is renamed.
+func (f *follower) channelID(ctx context.Context, ref string) (string, error) {
 	raw, err := f.c.call(ctx, http.MethodGet, "/channels/"+url.PathEscape(ref), nil)
 	if err != nil {
 		return "", err
@@ -151,10 +144,35 @@ func (f *follower) name(ctx context.Context, ref string) (string, error) {
 	if err := json.Unmarshal(raw, &ch); err != nil {
 		return "", fmt.Errorf("read answer: %w", err)
 	}
-	return ch.Name, nil
+	return ch.ID, nil
 }
 
-func (f *follower) stream(ctx context.Context, channel string) error {
+// before shows the channel's newest messages.
+func (f *follower) before(ctx context.Context, channel string) error {
+	raw, err := f.c.call(ctx, http.MethodGet, "/channels/"+url.PathEscape(channel)+"/messages?limit=500", nil)
+	if err != nil {
+		return err
+	}
+	return f.list(raw)
+}
+
+// list shows a page of messages, oldest first.
+func (f *follower) list(raw json.RawMessage) error {
+	var page struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	for _, m := range slices.Backward(page.Messages) {
+		if err := f.show(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stream prints what comes until the event stream breaks; opened is called once
+// it is there.
+func (f *follower) stream(ctx context.Context, channel string, opened func()) error {
 	header := http.Header{}
 	if f.last != "" {
 		header.Set("Last-Event-ID", f.last)
@@ -164,8 +182,14 @@ func (f *follower) stream(ctx context.Context, channel string) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	opened()
+	if f.last == "" { // there is nothing to resume behind: what came before the stream was there?
+		if err := f.before(ctx, channel); err != nil {
+			return err
+		}
+	}
 	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 4<<20)
+	lines.Buffer(nil, maxAnswer)
 	event := ""
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ": ")
@@ -174,13 +198,13 @@ func (f *follower) stream(ctx context.Context, channel string) error {
 			event = value
 		case field == "data" && event == "message.created":
 			var d struct {
-				Channel string
-				Message json.RawMessage
+				ChannelID string `json:"channel_id"`
+				Message   json.RawMessage
 			}
 			if err := json.Unmarshal([]byte(value), &d); err != nil {
 				return fmt.Errorf("read event: %w", err)
 			}
-			if d.Channel == channel {
+			if d.ChannelID == channel {
 				if err := f.show(d.Message); err != nil {
 					return err
 				}

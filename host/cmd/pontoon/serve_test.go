@@ -274,7 +274,7 @@ func TestServeOpenPaths(t *testing.T) {
 	}{
 		{"GET", "/healthz", "", 200, "text/plain; charset=utf-8"},
 		{"GET", "/readyz", "", 200, "text/plain; charset=utf-8"},
-		{"GET", "/api/v1/openapi.json", "", 200, "application/vnd.oai.openapi+json"},
+		{"GET", "/api/v1/openapi.json", "", 200, "application/openapi+json"},
 		{"GET", "/nowhere", "", 404, "application/problem+json"},
 		{"GET", "/api/v1/nowhere", h.key, 404, "application/problem+json"},
 		{"GET", "/", "", 404, "application/problem+json"},
@@ -329,6 +329,9 @@ func TestServeOpenPaths(t *testing.T) {
 	}
 }
 
+// componentName is what OpenAPI allows as a key in components.
+var componentName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
+
 var pathParam = regexp.MustCompile(`\{([^}]+)\}`)
 
 func TestServeOpenAPI(t *testing.T) {
@@ -344,7 +347,7 @@ func TestServeOpenAPI(t *testing.T) {
 		OpenAPI    string
 		Info       struct{ Title, Version string }
 		Paths      map[string]map[string]json.RawMessage
-		Components schema
+		Components map[string]schema
 	}
 	whole, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -361,6 +364,13 @@ func TestServeOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkRefs(t, tree, tree)
+	for kind, named := range doc.Components {
+		for name := range named {
+			if !componentName.MatchString(name) {
+				t.Errorf("components: %s: %q is no name", kind, name)
+			}
+		}
+	}
 	ids := map[string]bool{}
 	for path, operations := range doc.Paths {
 		for method, raw := range operations {

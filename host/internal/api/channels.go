@@ -108,14 +108,12 @@ func (s *server) channels() {
 	huma.Register(s.api, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404), s.deleteChannel)
 }
 
-func (s *server) listKinds(context.Context, *struct{}) (*body[struct {
+type kindList struct {
 	Kinds []Kind `json:"kinds"`
-}], error) {
-	return &body[struct {
-		Kinds []Kind `json:"kinds"`
-	}]{struct {
-		Kinds []Kind `json:"kinds"`
-	}{kinds}}, nil
+}
+
+func (s *server) listKinds(context.Context, *struct{}) (*body[kindList], error) {
+	return &body[kindList]{kindList{kinds}}, nil
 }
 
 type channelList struct {

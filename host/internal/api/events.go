@@ -98,7 +98,7 @@ func (e *stream) resume(r *http.Request) error {
 				e.last = m.ID
 				continue
 			}
-			if err := e.event(hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelName: row.Name, Message: m}); err != nil {
+			if err := e.event(hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: row.ID, ChannelName: row.Name, Message: m}); err != nil {
 				return err
 			}
 		}
@@ -119,18 +119,20 @@ func (e *stream) event(ev hub.Event) error {
 		e.last = ev.ID
 		id = "id: " + ev.ID.String() + "\n"
 		data = struct {
-			Channel string  `json:"channel"`
-			Message Message `json:"message"`
-		}{ev.ChannelName, showMessage(ev.Message)}
+			ChannelID string  `json:"channel_id"`
+			Channel   string  `json:"channel"`
+			Message   Message `json:"message"`
+		}{ev.ChannelID, ev.ChannelName, showMessage(ev.Message)}
 	case hub.EventState:
 		data = struct {
-			Channel string `json:"channel"`
-			ID      string `json:"id"`
-			State   string `json:"state"`
-			Reason  string `json:"reason,omitempty"`
-		}{ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason)}
+			ChannelID string `json:"channel_id"`
+			Channel   string `json:"channel"`
+			ID        string `json:"id"`
+			State     string `json:"state"`
+			Reason    string `json:"reason,omitempty"`
+		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason)}
 	default:
-		data = showAdapter("", ev.ChannelName, ev.Attachment)
+		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)
 	}
 	return e.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
 }

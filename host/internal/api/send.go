@@ -206,18 +206,20 @@ func checkMedia(location, url, path string) error {
 	return nil
 }
 
+type testRequest struct {
+	ConversationID *string `json:"conversation_id,omitempty" maxLength:"4096"`
+}
+
 func (s *server) testChannel(ctx context.Context, in *struct {
 	ChannelRef
-	Body struct {
-		ConversationID *string `json:"conversation_id,omitempty" maxLength:"4096"`
-	} `required:"false"`
+	Body *testRequest // nil = the latest conversation
 }) (*body[testBody], error) {
 	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	var key string
-	if in.Body.ConversationID != nil {
+	if in.Body != nil && in.Body.ConversationID != nil {
 		key = *in.Body.ConversationID
 	} else {
 		latest, err := s.Store.Conversations(ctx, row.Key, 0, 1)

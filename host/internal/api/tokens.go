@@ -83,23 +83,27 @@ func (s *server) listTokens(ctx context.Context, in *struct {
 
 func (s *server) rotateToken(ctx context.Context, in *struct {
 	ChannelRef
-	Body rotateBody `required:"false"`
+	Body *rotateBody // nil = all as by default
 }) (*body[createdToken], error) {
 	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
+	b := rotateBody{}
+	if in.Body != nil {
+		b = *in.Body
+	}
 	overlap := defaultOverlap
-	if in.Body.Overlap != "" {
-		if overlap, err = duration("body.overlap", in.Body.Overlap, maxOverlap); err != nil {
+	if b.Overlap != "" {
+		if overlap, err = duration("body.overlap", b.Overlap, maxOverlap); err != nil {
 			return nil, err
 		}
 	}
-	lives, err := duration("body.expires", in.Body.Expires, 100*365*24*time.Hour)
+	lives, err := duration("body.expires", b.Expires, 100*365*24*time.Hour)
 	if err != nil {
 		return nil, err
 	}
-	secret := in.Body.Token
+	secret := b.Token
 	if secret == "" {
 		secret = auth.Generate(auth.TokenPrefix)
 	} else if err := auth.CheckOwnToken(secret); err != nil {

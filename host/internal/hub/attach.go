@@ -59,6 +59,7 @@ type Attachment struct {
 	channel *Channel
 	port    Port
 	view    wire.View // guarded by the channel's mutex
+	refused bool      // guarded by the channel's mutex; the port takes no more and is about to go
 }
 
 // Attach puts a port into the channel's slot. What the one before had not
@@ -84,7 +85,7 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 	c.unpark()
 	c.mu.Unlock()
 	p.Flush()
-	h.Events.publish(Event{Type: EventAttached, Channel: row.Key, ChannelName: row.Name, Attachment: a.summary()})
+	h.Events.publish(Event{Type: EventAttached, ChannelID: row.ID, ChannelName: row.Name, Attachment: a.summary()})
 	return a, before, nil
 }
 
@@ -101,10 +102,10 @@ func (a *Attachment) Detach() {
 	for _, parcel := range left {
 		c.deliver(parcel)
 	}
-	name := c.policy.Name
+	row := c.policy.Channel
 	c.mu.Unlock()
 	if current {
-		c.hub.Events.publish(Event{Type: EventDetached, Channel: c.chain.Channel, ChannelName: name, Attachment: a.summary()})
+		c.hub.Events.publish(Event{Type: EventDetached, ChannelID: row.ID, ChannelName: row.Name, Attachment: a.summary()})
 	}
 }
 
@@ -125,9 +126,21 @@ func (a *Attachment) Caps() wire.Caps {
 	return a.view.Caps
 }
 
-// deliver hands a committed parcel to whoever is attached. The mutex must be held.
+// taker is who takes messages now; nil = nobody. The mutex must be held.
+func (c *Channel) taker() *Attachment {
+	if c.attached == nil || c.attached.refused {
+		return nil
+	}
+	return c.attached
+}
+
+// deliver hands a committed parcel to whoever is attached. It must not overtake
+// what is on its way back to the queue. The mutex must be held.
 func (c *Channel) deliver(p Parcel) {
-	a := c.attached
+	a := c.taker()
+	if c.requeuing > 0 && c.policy.Queue {
+		a = nil
+	}
 	if a != nil && p.planned != a && !p.Lossy() {
 		// Made for another view: plan again. That the first plan fitted says
 		// nothing of this one.
@@ -137,11 +150,14 @@ func (c *Channel) deliver(p Parcel) {
 			return
 		}
 	}
-	if a != nil && a.port.Offer(p) {
-		if !p.Lossy() {
-			c.lastSent = time.Now()
+	if a != nil {
+		if a.port.Offer(p) {
+			if !p.Lossy() {
+				c.lastSent = time.Now()
+			}
+			return
 		}
-		return
+		a.refused = true
 	}
 	switch {
 	case p.Lossy():
@@ -157,6 +173,8 @@ func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
 	p.conv.held++
 	if s == store.Queued {
 		c.backlog++
+		c.requeuing++
+		c.requeued = true
 	}
 	c.hub.Store.Append(&store.Unit{
 		Conversation: p.conv.Conversation,
@@ -165,6 +183,9 @@ func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.release(p.conv)
+			if s == store.Queued {
+				c.requeuing--
+			}
 			if r.Err != nil {
 				if s == store.Queued {
 					c.backlog--

@@ -26,6 +26,8 @@ type Channel struct {
 	conversations map[string]*conversation
 	idle          list.List // of *conversation, least recently used first
 	backlog       int       // queued messages, committed or about to be
+	requeuing     int       // of them, those that were sent and go back: not committed yet
+	requeued      bool      // some went back since drainOnce began
 	draining      bool      // drainAll runs …
 	again         bool      // … and must look once more
 	lastSent      time.Time

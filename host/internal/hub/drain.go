@@ -10,12 +10,13 @@ import (
 // drainPage is how many queued messages are read at a time.
 const drainPage = 64
 
-var errNobody = errors.New("nobody is attached any more")
+var errNobody = errors.New("nobody takes the next message now")
 
 // drain starts writing the queue to whoever is attached, or makes the drain
-// that runs look again. The mutex must be held.
+// that runs look again. What is still on its way back to the queue calls it
+// once more. The mutex must be held.
 func (c *Channel) drain() {
-	if c.backlog == 0 || c.attached == nil {
+	if c.backlog == 0 || c.taker() == nil || c.requeuing > 0 {
 		return
 	}
 	if c.draining {
@@ -32,7 +33,7 @@ func (c *Channel) drainAll() {
 	for {
 		err := c.drainOnce()
 		c.mu.Lock()
-		more := c.again && err == nil
+		more := c.again && (err == nil || errors.Is(err, errNobody)) // somebody may have come since
 		c.again, c.draining = false, more
 		name := c.policy.Name
 		c.mu.Unlock()
@@ -46,7 +47,16 @@ func (c *Channel) drainAll() {
 	}
 }
 
+// drainOnce writes the queue as it is now. It ends early if messages go back to
+// the queue, since they come before the others; their commit calls drain.
 func (c *Channel) drainOnce() error {
+	c.mu.Lock()
+	unsettled := c.requeuing > 0
+	c.requeued = false
+	c.mu.Unlock()
+	if unsettled {
+		return errNobody
+	}
 	var last store.MessageID
 	for {
 		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
@@ -69,8 +79,8 @@ func (c *Channel) take(e store.Entry) error {
 		return err
 	}
 	c.mu.Lock()
-	a := c.attached
-	if a == nil {
+	a := c.taker()
+	if a == nil || c.requeued {
 		c.release(conv)
 		c.mu.Unlock()
 		return errNobody
@@ -87,8 +97,9 @@ func (c *Channel) take(e store.Entry) error {
 		Conversation: conv.Conversation,
 		Settle:       []store.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
 		Done: func(r store.Result) {
+			err := r.Err
 			c.mu.Lock()
-			if r.Err == nil {
+			if err == nil {
 				c.backlog--
 				c.hub.stateChanged(c, e.ID, row.State, row.Reason)
 				if row.State == store.Sent {
@@ -97,10 +108,13 @@ func (c *Channel) take(e store.Entry) error {
 				if c.attached != nil {
 					r.Later(c.attached.port)
 				}
+				if c.taker() == nil || c.requeued {
+					err = errNobody
+				}
 			}
 			c.release(conv)
 			c.mu.Unlock()
-			done <- r.Err
+			done <- err
 		},
 	})
 	return <-done

@@ -23,7 +23,7 @@ const (
 // Event is one thing that happened. Which fields count follows from Type.
 type Event struct {
 	Type        EventType
-	Channel     int64
+	ChannelID   string
 	ChannelName string
 	Message     store.Entry // created
 	ID          store.MessageID
@@ -88,14 +88,16 @@ func (e *Events) publish(ev Event) {
 
 // created publishes committed rows; in.ID 0 = there is no inbound one.
 func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.Row) {
-	name := c.name()
+	c.mu.Lock()
+	row := c.policy.Channel
+	c.mu.Unlock()
 	one := func(r store.Row) {
 		e, err := h.Store.Entry(r, conv.Conversation)
 		if err != nil {
 			h.Log.Error("event not made", "message", r.ID, "error", err)
 			return
 		}
-		h.Events.publish(Event{Type: EventCreated, Channel: c.chain.Channel, ChannelName: name, ID: r.ID, Message: e})
+		h.Events.publish(Event{Type: EventCreated, ChannelID: row.ID, ChannelName: row.Name, ID: r.ID, Message: e})
 	}
 	if in.ID != 0 {
 		one(in)
@@ -107,7 +109,7 @@ func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.
 
 // stateChanged publishes a message's new state. The channel's mutex must be held.
 func (h *Hub) stateChanged(c *Channel, id store.MessageID, s store.State, why store.Reason) {
-	h.Events.publish(Event{Type: EventState, Channel: c.chain.Channel, ChannelName: c.policy.Name, ID: id, State: s, Reason: why})
+	h.Events.publish(Event{Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, ID: id, State: s, Reason: why})
 }
 
 // Summary is an attachment as operators see it.

@@ -141,7 +141,7 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 	if routing == nil {
 		routing = &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
 	}
-	a, queue, backlog := c.attached, c.policy.Queue, c.backlog
+	a, queue, backlog := c.taker(), c.policy.Queue, c.backlog
 	view := wire.View{Caps: wire.CapText}
 	if a != nil {
 		view = a.view

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/bench"
+)
+
+func benchCommand(o *clientOptions) *cobra.Command {
+	var c bench.LoadConfig
+	var shape bench.Scenario
+	var seconds float64
+	cmd := &cobra.Command{
+		Use: "bench", Short: "Measure what messages cost beside a bare WebSocket echo", Args: cobra.NoArgs,
+		Long: "Start a host on a fresh data directory and a server that only gives WebSocket frames back, and put the same\n" +
+			"load on both in turns. Quote ratios of one run: absolute numbers say as much of the machine. Load never\n" +
+			"leaves this machine.",
+		Example: "  pontoon bench\n  pontoon bench --conns 500 --window 1 --rounds 7\n  pontoon bench --conns 50 --rate 5000\n" +
+			"  pontoon bench --target ws://127.0.0.1:8080 --token T",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Scenarios = scenarios(cmd, shape, len(c.Tokens))
+			c.Duration = time.Duration(seconds * float64(time.Second))
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Load(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&shape.Conns, "conns", 50, "connections")
+	f.IntVar(&shape.Window, "window", 1, "messages in flight on each connection")
+	f.IntVar(&shape.Conversations, "conversations", 1, "conversations on each connection")
+	f.IntVar(&shape.Size, "size", 200, "bytes of a frame")
+	f.Float64Var(&shape.Rate, "rate", 0, "messages a second over all connections, however slow the answers are; latency counts from when a message was due (0 = closed loop)")
+	f.Float64Var(&seconds, "seconds", 2, "length of one measurement, and its bound with --messages")
+	f.IntVar(&c.Messages, "messages", 0, "messages of one measurement (0 = as many as fit in --seconds)")
+	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each scenario")
+	f.BoolVar(&c.NoRaw, "no-raw", false, "leave the bare echo out")
+	f.StringVar(&c.Target, "target", "", "url of a running bridge to measure, on a loopback address")
+	f.StringArrayVar(&c.Tokens, "token", nil, "token for it; one for each connection")
+	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
+	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
+	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), &cobra.Command{
+		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
+	})
+	return cmd
+}
+
+// scenarios are the default ones, unless the flags describe one. With tokens,
+// the default ones have as many connections.
+func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Scenario {
+	f := cmd.Flags()
+	if f.Changed("conns") || f.Changed("window") || f.Changed("rate") {
+		if tokens > 0 && !f.Changed("conns") {
+			shape.Conns = tokens
+		}
+		return []bench.Scenario{shape}
+	}
+	var all []bench.Scenario
+	for _, s := range bench.DefaultShapes {
+		shape.Conns, shape.Window = s[0], s[1]
+		if tokens > 0 {
+			if shape.Conns = min(shape.Conns, tokens); len(all) > 0 && all[len(all)-1] == shape {
+				continue
+			}
+		}
+		all = append(all, shape)
+	}
+	return all
+}
+
+func benchIdle(o *clientOptions, dir *string) *cobra.Command {
+	var c bench.IdleConfig
+	cmd := &cobra.Command{
+		Use: "idle", Short: "Measure what idle adapters cost, and how fast all come back", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = *dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Idle(cmd.Context(), c)
+				return verdict{&r, true, r.Print}, err
+			})
+		},
+	}
+	cmd.Flags().IntVar(&c.Adapters, "adapters", 5000, "adapters, each on a channel of its own")
+	cmd.Flags().DurationVar(&c.Settle, "settle", 5*time.Second, "wait before each look at the host's memory")
+	return cmd
+}
+
+func benchKill(o *clientOptions, dir *string) *cobra.Command {
+	var c bench.KillConfig
+	cmd := &cobra.Command{
+		Use: "kill", Short: "Kill a host under load again and again, and look for what it lost", Args: cobra.NoArgs,
+		Long: "Send bursts of messages, kill the host with SIGKILL at a random moment, start it again on the same data and\n" +
+			"compare its history with what the clients saw. Every message whose answer arrived must be stored with it,\n" +
+			"exactly once. Exits with 1 if not.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = *dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Kill(cmd.Context(), c)
+				return verdict{&r, r.OK(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Rounds, "rounds", 10, "kills under load")
+	f.IntVar(&c.Conns, "conns", 8, "connections")
+	f.IntVar(&c.Window, "window", 32, "messages in flight on each connection")
+	f.IntVar(&c.Conversations, "conversations", 3, "conversations on each connection")
+	f.IntVar(&c.Size, "size", 200, "bytes of a frame")
+	return cmd
+}
+
+// verdict is a report, whether all is well in it, and how people read it.
+type verdict struct {
+	report any
+	ok     bool
+	print  func(io.Writer) error
+}
+
+// runBench fills in what every measurement needs, runs it and shows its report.
+func runBench(cmd *cobra.Command, o *clientOptions, exe *string, progress *func(string), run func() (verdict, error)) (err error) {
+	if *exe, err = os.Executable(); err != nil {
+		return fmt.Errorf("find own program: %w", err)
+	}
+	if !o.json {
+		*progress = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
+	}
+	v, err := run()
+	if errors.Is(err, bench.ErrNotLoopback) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(v.report)
+	} else {
+		err = v.print(cmd.OutOrStdout())
+	}
+	if err == nil && !v.ok {
+		return exitError(1)
+	}
+	return err
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
+)
+
+// chatter is a person on IRC; what they say and are told shows with go test -v.
+type chatter struct {
+	*irctest.User
+	t *testing.T
+}
+
+func (c chatter) say(target, text string) {
+	c.t.Helper()
+	c.t.Logf("%-8s <%s> %s", target, c.Nick, text)
+	c.Say(target, text)
+}
+
+// reads waits for a notice of the bot and checks its text.
+func (c chatter) reads(target, text string) {
+	c.t.Helper()
+	got := c.ExpectNotice("bot", target)
+	c.t.Logf("%-8s -bot- %s", target, got)
+	if got != text {
+		c.t.Fatalf("%s reads %q, expected %q", c.Nick, got, text)
+	}
+}
+
+// asks repeats a question until it is answered: while host or adapter are away
+// it is lost, as IRC keeps nothing. Other answers don't count.
+func (c chatter) asks(target, text, answer string) {
+	c.t.Helper()
+	eventually(c.t, "the bot answers "+text, func() bool {
+		c.say(target, text)
+		again := time.NewTimer(500 * time.Millisecond)
+		defer again.Stop()
+		for {
+			for _, line := range c.Sync() {
+				if strings.HasPrefix(line, ":bot!") && strings.HasSuffix(line, answer) {
+					c.t.Logf("%-8s -bot- %s", target, answer)
+					return true
+				}
+			}
+			select {
+			case <-again.C:
+				return false
+			case <-time.After(10 * time.Millisecond): // between two polls
+			}
+		}
+	})
+}
+
+// Both ways of running the adapter: from the host's binary, and on its own.
+func TestIRC(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{"builtIn": {"adapter", "run", "irc"}, "standalone": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			binary := pontoonBinary
+			if command == nil {
+				binary = ircBinary
+			}
+			talkOverIRC(t, binary, command)
+		})
+	}
+}
+
+func talkOverIRC(t *testing.T, binary string, command []string) {
+	server := irctest.Start(t, irctest.Options{})
+	h := startHost(t)
+	var made struct{ Token string }
+	h.json(&made, "channel", "create", "irc-home")
+	config := fmt.Sprintf(`{"server":%q,"nick":"bot","channels":["#ops"],"flood":{"burst":20,"interval":"10ms"}}`, server.Addr)
+	env := []string{"PONTOON_URL=" + h.url, "PONTOON_TOKEN=" + made.Token, "PONTOON_CONFIG=" + config}
+	alice := chatter{server.Dial(t, "alice"), t}
+	alice.Join("#ops")
+	bob := chatter{server.Dial(t, "bob"), t}
+	bob.Join("#ops")
+
+	adapter := startProcess(t, env, binary, command...)
+	alice.ExpectJoin("bot", "#ops")
+
+	alice.asks("#ops", "bot: are you there?", "alice: echo: are you there?") // joined is not yet attached
+	alice.say("#ops", "bot: hello")
+	alice.reads("#ops", "alice: echo: hello")
+	bob.reads("#ops", "alice: echo: are you there?")
+	bob.reads("#ops", "alice: echo: hello")
+	alice.say("#ops", "nobody in particular")
+	bob.say("#ops", "bot, ünïcödé 🌉 works?")
+	alice.reads("#ops", "bob: echo: ünïcödé 🌉 works?")
+	alice.say("bot", "in private")
+	alice.reads("alice", "echo: in private")
+	alice.say("#ops", "bot: !caps")
+	alice.reads("#ops", "alice: caps: text")
+	alice.say("#ops", "bot: !card")
+	for _, text := range []string{
+		"alice: *Every element*", "**Markdown** with a [link](https://example.org/)", "──────────", "[Help] [Say no]", "A list item  →  [Open]",
+		"Choose a colour (options: Red | Blue)", "A note",
+	} {
+		alice.reads("#ops", text)
+	}
+	alice.say("#ops", "bot: Say no") // the button of that card, typed
+	alice.reads("#ops", "alice: echo: no")
+	alice.say("#ops", "bot: /nonsense")
+	alice.reads("#ops", "alice: Unknown command /nonsense — try /help")
+
+	// An operator speaks first, and sees all of it.
+	h.cli("send", "irc-home", "#ops", "maintenance at noon")
+	bob.reads("#ops", "bob: echo: ünïcödé 🌉 works?")
+	found := false
+	for !found {
+		text := bob.ExpectNotice("bot", "#ops")
+		found = strings.HasSuffix(text, "maintenance at noon")
+	}
+	out := h.cli("messages", "irc-home")
+	t.Log("\n" + out)
+	holds(t, out, "→ #ops  alice: hello  (handled)", "← #ops  echo: echo: hello  (sent)", "→ alice  alice: in private  (handled)", "← alice  echo: echo: in private  (sent)",
+		"pontoon: maintenance at noon  (sent)")
+	if strings.Contains(out, "nobody in particular") {
+		t.Error("the bot listens to what is not for it")
+	}
+	attached := h.cli("adapters")
+	t.Log("\n" + attached)
+	holds(t, attached, "irc-home", "irc", "text")
+
+	for _, way := range []string{"stop", "kill"} {
+		if way == "stop" {
+			h.stop()
+		} else {
+			h.kill()
+		}
+		h.again()
+		alice.asks("#ops", "bot: back after "+way+"?", "alice: echo: back after "+way+"?")
+	}
+	holds(t, h.cli("messages", "irc-home"), "alice: hello  (handled)", "echo: echo: back after kill?  (sent)")
+
+	adapter.signal(syscall.SIGTERM)
+	if code := adapter.waitExit(); code != 0 {
+		t.Errorf("the adapter ends with %d:\n%s", code, adapter.errs.String())
+	}
+	alice.ExpectGone("bot", "#ops")
+	if log := adapter.errs.String(); strings.Contains(log, made.Token) || adapter.out.String() != "" {
+		t.Errorf("the token is in the log, or there is something on stdout (%q):\n%s", adapter.out.String(), log)
+	}
+}
+
+// A token that opens nothing, or no more, ends the adapter with one clear line.
+func TestIRCAdapterRefused(t *testing.T) {
+	t.Parallel()
+	server := irctest.Start(t, irctest.Options{})
+	h := startHost(t)
+	config := filepath.Join(t.TempDir(), "irc.json")
+	writeFile(t, config, fmt.Sprintf(`{"server":%q,"nick":"bot"}`, server.Addr))
+	run := func(token string) *process {
+		p := startProcess(t, []string{"PONTOON_URL=" + h.url, "PONTOON_TOKEN=" + token, "PONTOON_CONFIG=" + config}, pontoonBinary, "adapter", "run", "irc")
+		p.anyEnd = true
+		return p
+	}
+	p := run("pnt_thatisnotatoken")
+	if code := p.waitExit(); code != 1 || !strings.Contains(p.errs.String(), "invalid token") {
+		t.Errorf("wrong token: exit status %d, %s", code, p.errs.String())
+	}
+	p = run(h.channel("c", ""))
+	eventually(t, "the adapter is attached", func() bool { return strings.Contains(h.cli("adapters"), "irc") })
+	h.cli("channel", "disable", "c")
+	if code := p.waitExit(); code != 1 {
+		t.Errorf("disabled channel: exit status %d, %s", code, p.errs.String())
+	}
+	last := lines(p.errs.String())
+	if line := last[len(last)-1]; !strings.HasPrefix(line, "irc: ") && !strings.Contains(line, "channel disabled") {
+		t.Errorf("last line %q, expected why", line)
+	}
+}

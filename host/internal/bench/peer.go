@@ -1,0 +1,272 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+var errNotRegistered = errors.New("not registered")
+
+const dialTimeout = 20 * time.Second
+
+// openBatch bounds what an open loop that is behind sends at once.
+const openBatch = 64
+
+// target is a server under load.
+type target struct {
+	name   string
+	url    string   // of its WebSocket
+	tokens []string // one for each connection; none = no register
+	pid    int      // 0 = unknown
+}
+
+// peer is one connection of the generator: an adapter reduced to what load
+// needs. One goroutine at a time uses it, but for the writer of an open loop.
+type peer struct {
+	ws   *websocket.Conn
+	conn *corked
+	buf  []byte
+	*template
+	tally
+	slots []slot // of the messages in flight, by sequence
+	done  atomic.Bool
+	out   atomic.Int64 // open loop: sent
+	in    atomic.Int64 // open loop: answered or refused
+}
+
+type slot struct {
+	seq int
+	at  time.Duration
+}
+
+// epoch is the zero of all times of this process.
+var epoch = time.Now()
+
+func now() time.Duration { return time.Since(epoch) }
+
+// connect opens a connection and registers with the token, if there is one.
+func connect(ctx context.Context, url, token string) (*websocket.Conn, *corked, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn := &corked{}
+	tcp := net.Dialer{Control: loopbackOnly}
+	d := websocket.Dialer{
+		ReadBufferSize: 16 << 10, WriteBufferSize: 256,
+		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := tcp.DialContext(ctx, network, addr)
+			conn.Conn = c
+			return conn, err
+		},
+	}
+	header := http.Header{}
+	if token != "" {
+		header.Set("X-Bridge-Token", token)
+	}
+	ws, resp, err := d.DialContext(ctx, url, header)
+	if err != nil {
+		if resp != nil {
+			return nil, nil, fmt.Errorf("connect: answered HTTP %s", resp.Status)
+		}
+		return nil, nil, fmt.Errorf("connect: %w", err)
+	}
+	if token == "" {
+		return ws, conn, nil
+	}
+	if err := register(ws); err != nil {
+		_ = ws.Close()
+		return nil, nil, err
+	}
+	return ws, conn, nil
+}
+
+func register(ws *websocket.Conn) error {
+	_ = ws.SetReadDeadline(time.Now().Add(dialTimeout))
+	if err := ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"register","platform":"bench","capabilities":["text"]}`)); err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	_, ack, err := ws.ReadMessage()
+	if err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	out, err := wire.DecodeOutbound(ack)
+	if err != nil {
+		return fmt.Errorf("register: %w", err)
+	}
+	if out.Ack == nil || !out.Ack.OK {
+		return fmt.Errorf("register: %w: answered %.200s", errNotRegistered, ack)
+	}
+	return ws.SetReadDeadline(time.Time{})
+}
+
+// loopbackOnly keeps load on this machine, whatever a name resolves to.
+func loopbackOnly(_, address string, _ syscall.RawConn) error {
+	host, _, _ := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("refused: %s is not a loopback address", address)
+	}
+	return nil
+}
+
+// newPeer opens connection number conn of a run.
+func newPeer(ctx context.Context, t target, s Scenario, run, conn int) (*peer, error) {
+	frames, err := newTemplate(run, conn, s)
+	if err != nil {
+		return nil, err
+	}
+	token := ""
+	if len(t.tokens) > 0 {
+		token = t.tokens[conn]
+	}
+	ws, c, err := connect(ctx, t.url, token)
+	if err != nil {
+		return nil, fmt.Errorf("%s, connection %d: %w", t.name, conn, err)
+	}
+	return &peer{
+		ws: ws, conn: c, buf: make([]byte, s.Size+1024), template: frames, slots: make([]slot, max(s.Window, 1)),
+		tally: tally{last: make([]int, s.Conversations)},
+	}, nil
+}
+
+func (p *peer) close() {
+	_ = p.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = p.conn.flush()
+	_ = p.ws.Close()
+}
+
+// closed keeps as many messages in flight as there are slots until the stage
+// is over or quota were sent (0 = no quota), and returns when all are answered.
+func (p *peer) closed(st *stage, quota int) error {
+	for range p.slots {
+		if err := p.next(quota); err != nil {
+			return err
+		}
+	}
+	for p.open() > 0 {
+		before := p.open()
+		seq, err := p.take(st)
+		if err != nil {
+			return err
+		}
+		if seq >= 0 && st.measuring() {
+			if s := &p.slots[seq%len(p.slots)]; s.seq == seq {
+				p.counted++
+				p.latency.add(now() - s.at)
+			}
+		}
+		if p.open() < before && !st.over() {
+			if err := p.next(quota); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *peer) next(quota int) error {
+	if quota > 0 && p.sent >= quota {
+		return nil
+	}
+	p.slots[p.sent%len(p.slots)] = slot{p.sent, now()}
+	_, err := p.conn.Write(p.message(p.sent))
+	p.sent++
+	return err
+}
+
+// take reads one frame and counts it; seq is -1 unless it is the first answer
+// to a message.
+func (p *peer) take(st *stage) (seq int, err error) {
+	frame, err := p.read()
+	if err != nil {
+		return -1, err
+	}
+	kind := value(frame, keyType)
+	if wire.Type(kind) == wire.TypeError {
+		if p.refused++; p.refusal == "" {
+			p.refusal = string(bytes.ToValidUTF8(frame[:min(len(frame), 200)], nil))
+		}
+		return -1, nil
+	}
+	if !isAnswer(kind) {
+		return -1, nil
+	}
+	seq, ok := p.sequence(value(frame, keyReplyCtx))
+	if !ok || seq >= p.sentSoFar(st) {
+		p.stray++
+		return -1, nil
+	}
+	if !p.note(seq) {
+		return -1, nil
+	}
+	return seq, nil
+}
+
+// sentSoFar is the number of messages sent; in an open loop the writer counts.
+func (p *peer) sentSoFar(st *stage) int {
+	if st.interval > 0 {
+		return int(p.out.Load())
+	}
+	return p.sent
+}
+
+func (p *peer) read() ([]byte, error) {
+	_, r, err := p.ws.NextReader()
+	if err != nil {
+		return nil, err
+	}
+	b := p.buf[:0]
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		p.buf = b
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// corked gathers what is written and sends it before the next read would wait:
+// the answers of one read have their successors in one write. Only the reading
+// goroutine may use Write.
+type corked struct {
+	net.Conn
+	pending []byte
+}
+
+func (c *corked) Write(b []byte) (int, error) {
+	c.pending = append(c.pending, b...)
+	return len(b), nil
+}
+
+func (c *corked) Read(b []byte) (int, error) {
+	if err := c.flush(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+func (c *corked) flush() error {
+	if len(c.pending) == 0 {
+		return nil
+	}
+	_, err := c.Conn.Write(c.pending)
+	c.pending = c.pending[:0]
+	return err
+}

@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+)
+
+// Sample is one measurement. Times are in microseconds.
+type Sample struct {
+	Throughput float64  `json:"frames_per_second"`
+	Ratio      *float64 `json:"ratio_to_raw,omitempty"` // of throughput, same round
+	P50        float64  `json:"p50_us"`
+	P90        float64  `json:"p90_us"`
+	P99        float64  `json:"p99_us"`
+	Max        float64  `json:"max_us"`
+	ServerCPU  *float64 `json:"server_cpu_us,omitempty"` // of one message; absent where it can't be told
+	OwnCPU     float64  `json:"generator_cpu_us"`        // of one message
+	Count
+}
+
+// Spread is a figure over the rounds.
+type Spread struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// TargetReport is one server in one scenario.
+type TargetReport struct {
+	Name       string   `json:"name"`
+	Throughput Spread   `json:"frames_per_second"`
+	Ratio      *Spread  `json:"ratio_to_raw,omitempty"`
+	P50        Spread   `json:"p50_us"`
+	P90        Spread   `json:"p90_us"`
+	P99        Spread   `json:"p99_us"`
+	Max        Spread   `json:"max_us"`
+	ServerCPU  *Spread  `json:"server_cpu_us,omitempty"`
+	OwnCPU     Spread   `json:"generator_cpu_us"`
+	Total      Count    `json:"total"` // over all rounds, warm-up and all
+	Samples    []Sample `json:"rounds"`
+}
+
+// ScenarioReport is one scenario with its targets: the one measured, then raw.
+type ScenarioReport struct {
+	Scenario
+	Targets []TargetReport `json:"targets"`
+}
+
+// Machine is where it was measured.
+type Machine struct {
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	CPUs     int    `json:"cpus"`
+	Data     string `json:"data,omitempty"` // the directory; "" = not known
+	InMemory bool   `json:"data_in_memory"` // on a file system that survives nothing
+}
+
+func describeMachine(dir string) Machine {
+	return Machine{runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), dir, dir != "" && inMemory(dir)}
+}
+
+func (m Machine) String() string {
+	s := fmt.Sprintf("%s/%s, %d CPUs", m.OS, m.Arch, m.CPUs)
+	if m.Data != "" {
+		s += ", data in " + m.Data
+	}
+	if m.InMemory {
+		s += " (IN MEMORY: commits cost nothing here, choose another place with --dir)"
+	}
+	return s
+}
+
+// LoadReport is what Load measured.
+type LoadReport struct {
+	Machine
+	Rounds    int              `json:"rounds"`
+	Seconds   float64          `json:"seconds"`
+	Messages  int              `json:"messages,omitempty"`
+	Scenarios []ScenarioReport `json:"scenarios"`
+}
+
+// Clean reports whether every message was answered once and in order.
+func (r *LoadReport) Clean() bool {
+	for _, s := range r.Scenarios {
+		for _, t := range s.Targets {
+			if !t.Total.Clean() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func summarize(name string, samples []Sample) TargetReport {
+	r := TargetReport{Name: name, Samples: samples}
+	over := func(get func(Sample) float64) Spread {
+		all := make([]float64, len(samples))
+		for i, s := range samples {
+			all[i] = get(s)
+		}
+		return spreadOf(all)
+	}
+	maybe := func(get func(Sample) *float64) *Spread {
+		if slices.ContainsFunc(samples, func(s Sample) bool { return get(s) == nil }) {
+			return nil
+		}
+		s := over(func(s Sample) float64 { return *get(s) })
+		return &s
+	}
+	r.Throughput = over(func(s Sample) float64 { return s.Throughput })
+	r.P50 = over(func(s Sample) float64 { return s.P50 })
+	r.P90 = over(func(s Sample) float64 { return s.P90 })
+	r.P99 = over(func(s Sample) float64 { return s.P99 })
+	r.Max = over(func(s Sample) float64 { return s.Max })
+	r.OwnCPU = over(func(s Sample) float64 { return s.OwnCPU })
+	r.Ratio = maybe(func(s Sample) *float64 { return s.Ratio })
+	r.ServerCPU = maybe(func(s Sample) *float64 { return s.ServerCPU })
+	for _, s := range samples {
+		r.Total.add(s.Count)
+	}
+	return r
+}
+
+func spreadOf(all []float64) Spread {
+	slices.Sort(all)
+	n := len(all)
+	return Spread{all[0], (all[(n-1)/2] + all[n/2]) / 2, all[n-1]}
+}
+
+// Print writes the report as a table for people.
+func (r *LoadReport) Print(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n%d rounds of %gs, servers in turns; median (min–max) of the rounds; times in µs\n\n", r.Machine, r.Rounds, r.Seconds)
+	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	fmt.Fprintln(tab, "LOAD\tSERVER\tFRAMES/S\tRATIO TO RAW\tSERVER CPU\tP50\tP90\tP99\tMAX\tLOST\tTWICE\tDISORDER")
+	for _, s := range r.Scenarios {
+		for i, t := range s.Targets {
+			name := ""
+			if i == 0 {
+				name = s.Name()
+			}
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", name, t.Name, t.Throughput.show(0), t.Ratio.show(2), t.ServerCPU.show(1),
+				number(t.P50.Median, 0), number(t.P90.Median, 0), number(t.P99.Median, 0), number(t.Max.Max, 0),
+				t.Total.Lost, t.Total.Duplicated, t.Total.Disordered)
+		}
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for _, s := range r.Scenarios {
+		for _, t := range s.Targets {
+			if c := t.Total; c.Refused+c.Stray > 0 {
+				fmt.Fprintf(w, "\n%s, %s: %d of %d messages refused, %d stray answers; first refusal: %s\n", s.Name(), t.Name, c.Refused, c.Sent, c.Stray, c.Refusal)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Spread) show(decimals int) string {
+	if s == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%s (%s–%s)", number(s.Median, decimals), number(s.Min, decimals), number(s.Max, decimals))
+}
+
+// number writes 12345.6 as 12,346.
+func number(v float64, decimals int) string {
+	s := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
+	whole := len(s)
+	if decimals > 0 {
+		whole -= decimals + 1
+	}
+	for i := whole - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if v < 0 {
+		s = "-" + s
+	}
+	return s
+}

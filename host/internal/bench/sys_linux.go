@@ -1,0 +1,43 @@
+package bench
+
+import (
+	"fmt"
+	"os/exec"
+	"syscall"
+)
+
+// bindToParent ends the process when this one is killed.
+func bindToParent(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// spareFiles is what a process needs beside its connections.
+const spareFiles = 64
+
+// allowFiles makes room for n connections, here and in processes started later.
+func allowFiles(n int) error {
+	need := uint64(n + spareFiles)
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("read limit of open files: %w", err)
+	}
+	if l.Cur >= need {
+		return nil
+	}
+	want := syscall.Rlimit{Cur: need, Max: max(l.Max, need)} // beyond Max for the privileged only
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &want); err != nil {
+		return fmt.Errorf("%d connections need %d open files, the limit is %d: raise it (ulimit -n)", n, need, l.Max)
+	}
+	return nil
+}
+
+const (
+	tmpfs = 0x01021994
+	ramfs = 0x858458f6
+)
+
+// inMemory reports whether a directory is lost with the power.
+func inMemory(dir string) bool {
+	var s syscall.Statfs_t
+	return syscall.Statfs(dir, &s) == nil && (uint32(s.Type) == tmpfs || uint32(s.Type) == ramfs)
+}
