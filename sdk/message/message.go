@@ -170,18 +170,38 @@ func build(typ string, v any) Part {
 	return Part{Type: typ, raw: raw}
 }
 
-// Number gives the parts that were made without an id the ids p1, p2, … by
-// their place.
+// Number gives the parts that have no id the ids p1, p2, … by their place,
+// leaving out those that are in use.
 func Number(parts []Part) []Part {
+	used := map[string]bool{}
+	for _, p := range parts {
+		used[p.id()] = true
+	}
 	for i, p := range parts {
-		var head struct {
-			ID string `json:"id"`
-		}
-		if json.Unmarshal(p.raw, &head) == nil && head.ID != "" || len(p.raw) < 2 {
+		if p.id() != "" || len(p.raw) < 2 {
 			continue
 		}
-		raw := append([]byte(`{"id":"p`+strconv.Itoa(i+1)+`",`), p.raw[1:]...)
-		parts[i].raw = raw
+		n := i + 1
+		for used["p"+strconv.Itoa(n)] {
+			n += len(parts)
+		}
+		id := "p" + strconv.Itoa(n)
+		used[id] = true
+		// Behind everything else: of a repeated key the last counts.
+		raw := append([]byte(nil), p.raw[:len(p.raw)-1]...)
+		parts[i].raw = append(raw, `,"id":"`+id+`"}`...)
 	}
 	return parts
+}
+
+// id is the part's id as a string; "" if it has none. One of another type
+// counts, as it came.
+func (p Part) id() string {
+	var head struct {
+		ID any `json:"id"`
+	}
+	if json.Unmarshal(p.raw, &head) != nil || head.ID == nil {
+		return ""
+	}
+	return fmt.Sprint(head.ID)
 }

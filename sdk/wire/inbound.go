@@ -148,10 +148,9 @@ func kindOf(raw string) string {
 }
 
 func (in *Inbound) interpret(f *fields) *Error {
-	// The id first, so that every later refusal can refer to it.
-	if err := f.text(&in.MessageID, keyMessageID, MaxField); err != nil {
-		return err
-	}
+	// The id first, so that every later refusal can refer to it. Protocol 1.0
+	// does not know it: what can't be one is ignored, like any unknown field.
+	_ = f.text(&in.MessageID, keyMessageID, MaxField)
 	if f[keyType] == "" || f[keyType] == "null" {
 		return errorf(CodeMissingField, "type: absent, expected register, message, card_action or ping")
 	}
@@ -183,7 +182,7 @@ func (in *Inbound) interpret(f *fields) *Error {
 }
 
 func (in *Inbound) register(f *fields) *Error {
-	if err := f.text(&in.Token, keyToken, MaxField); err != nil {
+	if err := f.text(&in.Token, keyToken, MaxFrame); err != nil { // a giant token is an invalid one
 		return err
 	}
 	if err := f.text(&in.Platform, keyPlatform, MaxField); err != nil {
@@ -191,7 +190,7 @@ func (in *Inbound) register(f *fields) *Error {
 	}
 	if raw := f[keyCapabilities]; raw != "" {
 		if err := json.Unmarshal([]byte(raw), &in.Capabilities); err != nil {
-			return errorf(CodeWrongType, "capabilities: found %s, expected an array of strings", kindOf(raw))
+			return notStrings("capabilities", raw)
 		}
 	}
 	if raw := f[keyMetadata]; raw != "" && raw != "null" {
@@ -201,6 +200,19 @@ func (in *Inbound) register(f *fields) *Error {
 		in.Metadata = Raw(raw)
 	}
 	return nil
+}
+
+// notStrings says what about raw is not an array of strings.
+func notStrings(name, raw string) *Error {
+	var elements []json.RawMessage
+	if json.Unmarshal([]byte(raw), &elements) == nil {
+		for i, e := range elements {
+			if e[0] != '"' && e[0] != 'n' {
+				return errorf(CodeWrongType, "%s[%d]: found %s, expected a string", name, i, kindOf(string(e)))
+			}
+		}
+	}
+	return errorf(CodeWrongType, "%s: found %s, expected an array of strings", name, kindOf(raw))
 }
 
 func (in *Inbound) author(f *fields) *Error {

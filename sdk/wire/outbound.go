@@ -66,8 +66,8 @@ func (f *Frame) Append(dst []byte, r Routing) []byte {
 	return append(dst, '}')
 }
 
-// Overhead is the size in bytes of an empty send frame with this routing: what
-// is left of MaxFrame is room for content.
+// Overhead is the size in bytes of a content frame with this routing, the
+// longest type and an empty text: what is left of MaxFrame is room for content.
 func (r Routing) Overhead() int {
 	ctx := len(r.ReplyCtx)
 	if ctx == 0 {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
@@ -36,10 +37,10 @@ const (
 	base62         = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-// MinOwnToken is the least length of a token that an operator brings.
+// Bounds of a token that an operator brings.
 const (
-	MinOwnToken = 16
-	MaxOwnToken = 512
+	MinOwnToken = 16  // characters
+	MaxOwnToken = 512 // bytes
 )
 
 // Generate makes a secret: the prefix, 142 random bits in base62, and a CRC-32
@@ -80,10 +81,10 @@ func CheckOwnToken(token string) error {
 	switch {
 	case strings.TrimSpace(token) != token:
 		return errors.New("found white space at an end, expected none")
-	case len(token) < MinOwnToken:
-		return fmt.Errorf("found %d characters, expected at least %d", len(token), MinOwnToken)
+	case utf8.RuneCountInString(token) < MinOwnToken:
+		return fmt.Errorf("found %d characters, expected at least %d", utf8.RuneCountInString(token), MinOwnToken)
 	case len(token) > MaxOwnToken:
-		return fmt.Errorf("found %d characters, expected at most %d", len(token), MaxOwnToken)
+		return fmt.Errorf("found %d bytes, expected at most %d", len(token), MaxOwnToken)
 	}
 	for _, c := range token {
 		if c < 0x20 || c == 0x7f || c > 0x7e && c < 0xa0 {

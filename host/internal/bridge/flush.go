@@ -14,7 +14,7 @@ const maxControl = 4 * MaxParcels
 func (n *Session) Offer(p hub.Parcel) bool {
 	size := 0
 	for i := range p.Frames {
-		size += len(p.Frames[i].Text) + 256
+		size += len(p.Frames[i].Text) + p.Routing.Overhead()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -117,6 +117,10 @@ func (n *Session) start() {
 	go n.flush(n.flushed) // Session.end waits for it
 }
 
+// maxWrite is where one socket write ends though more waits: large frames must
+// not add up in memory.
+const maxWrite = 1 << 20
+
 var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // flush writes until nothing waits. Everything that waits goes out in one
@@ -125,7 +129,7 @@ func (n *Session) flush(done chan struct{}) {
 	defer close(done)
 	buf := encodeBuffers.Get().(*[]byte)
 	defer func() {
-		if cap(*buf) <= 1<<20 {
+		if cap(*buf) <= maxWrite {
 			encodeBuffers.Put(buf)
 		}
 	}()
@@ -146,9 +150,8 @@ func (n *Session) flush(done chan struct{}) {
 		n.durable, n.bytes = 0, 0
 		n.mu.Unlock()
 
-		err := n.write(items, buf)
-		if err != nil {
-			n.broken(items)
+		if unknown, err := n.write(items, buf); err != nil {
+			n.broken(unknown)
 			return
 		}
 		clear(items)
@@ -160,17 +163,16 @@ func (n *Session) flush(done chan struct{}) {
 	}
 }
 
-// write encodes the items and writes them at once.
-func (n *Session) write(items []item, buf *[]byte) error {
+// write encodes the items and writes them at once, or in slices of maxWrite if
+// they are large. On failure it returns the items of which it is unknown
+// whether they arrived.
+func (n *Session) write(items []item, buf *[]byte) (unknown []item, err error) {
 	b := (*buf)[:0]
 	ends := make([]int, 0, 2*len(items))
-	ping := false
+	ping, from := false, 0
 	for i := range items {
 		q := &items[i]
-		if q.ping {
-			ping = true
-			continue
-		}
+		ping = ping || q.ping
 		if q.frame != nil {
 			b = append(b, q.frame...)
 			ends = append(ends, len(b))
@@ -178,23 +180,33 @@ func (n *Session) write(items []item, buf *[]byte) error {
 		for j := range q.parcel.Frames {
 			b = q.parcel.Frames[j].Append(b, q.parcel.Routing)
 			ends = append(ends, len(b))
+			if len(b) >= maxWrite {
+				if err := n.send(b, ends); err != nil {
+					return items[from:], err
+				}
+				b, ends, from = b[:0], ends[:0], i
+			}
 		}
 	}
 	*buf = b
+	if err = n.send(b, ends); err == nil && ping {
+		err = n.conn.Ping()
+	}
+	return items[from:], err
+}
+
+// send writes the frames that b holds one after the other, up to each end.
+func (n *Session) send(b []byte, ends []int) error {
+	if len(ends) == 0 {
+		return nil
+	}
 	frames := make([][]byte, len(ends))
 	from := 0
 	for i, end := range ends {
 		frames[i] = b[from:end]
 		from = end
 	}
-	var err error
-	if len(frames) > 0 {
-		err = n.conn.Write(frames...)
-	}
-	if err == nil && ping {
-		err = n.conn.Ping()
-	}
-	return err
+	return n.conn.Write(frames...)
 }
 
 // broken ends a session whose write failed: of what was being written it is

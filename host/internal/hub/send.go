@@ -234,7 +234,7 @@ func (c *Channel) typing(routing wire.Routing, on bool) {
 	}
 	c.mu.Lock()
 	a := c.attached
-	if a == nil || !a.view.Caps.Has(wire.CapTyping) {
+	if a == nil || !a.view.Caps.Has(wire.CapTyping) || routing.Overhead() > wire.MaxFrame {
 		c.mu.Unlock()
 		return
 	}

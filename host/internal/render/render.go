@@ -45,6 +45,9 @@ const (
 	reasonNoHandle     = "no handle of the earlier message is known"
 	reasonNoText       = "has no form in text"
 	reasonMalformed    = "malformed part"
+	reasonUnreachable  = "the far end can't reach it"
+	reasonElement      = "element of an unknown type"
+	reasonEdit         = "an edit is plain text"
 )
 
 // Plan turns a message into frames. It is deterministic and does no I/O.
@@ -92,18 +95,41 @@ func (p *planner) text(text string) {
 	}
 }
 
+// instead shows text in place of what was asked for; "" = there is none.
+func (p *planner) instead(from, reason, text string) {
+	if text == "" {
+		p.note(from, "none", reason)
+		return
+	}
+	p.note(from, "text", reason)
+	p.text(text)
+}
+
 func (p *planner) edit() {
 	text := p.Message.Text
 	if len(p.Message.Parts) > 0 {
-		text = Text(p.Message)
+		var planned Planned
+		text, planned = plain(p.Message)
+		for _, n := range planned.Notes {
+			if n.To == "text" {
+				n.Reason = reasonEdit
+			}
+			p.out.Notes = append(p.out.Notes, n)
+		}
+		if p.out.Offers = planned.Offers; len(planned.Frames) == 0 {
+			return // the notes say why
+		}
 	}
+	room := p.Room - len(`"preview_handle":,`) - wire.StringLen(p.Handle)
 	switch {
 	case !p.View.Caps.Has(wire.CapUpdateMessage):
 		p.note("update_message", "text", reasonNotEffective)
 	case p.Handle == "":
 		p.note("update_message", "text", reasonNoHandle)
+	case room < minRoom:
+		p.note("update_message", "text", reasonTooLarge)
 	default:
-		chunks := split(text, p.View.Profile.MaxText, p.Room-wire.StringLen(p.Handle))
+		chunks := split(text, p.View.Profile.MaxText, room)
 		p.add(wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: p.Handle, Text: chunks[0]})
 		for _, c := range chunks[1:] {
 			p.add(wire.Frame{Type: wire.TypeSend, Text: c})
@@ -128,8 +154,7 @@ func (p *planner) part(part message.Part) {
 		ok = show(part, p.file)
 	case message.TypeUI:
 		ok = show(part, func(ui message.UIPart) {
-			p.note(part.Type, "text", reasonNotEffective)
-			p.text(formText(ui))
+			p.instead(part.Type, reasonNotEffective, formText(ui))
 		})
 	default:
 		p.note(part.Type, "none", reasonNoText)
@@ -158,7 +183,7 @@ func (p *planner) custom(part message.Part) bool {
 	switch c.PayloadType {
 	case message.PayloadCard:
 		var card wire.Card
-		if json.Unmarshal(c.Data, &card) != nil {
+		if json.Unmarshal(c.Data, &card) != nil || card.Header == nil && len(card.Elements) == 0 {
 			return false
 		}
 		p.card(&card)
@@ -167,16 +192,28 @@ func (p *planner) custom(part message.Part) bool {
 		if json.Unmarshal(c.Data, &o) != nil {
 			return false
 		}
-		p.out.Offers = p.out.Offers || len(o.Buttons) > 0
-		p.buttons(o.Text, o.Buttons, "buttons")
+		switch rows := filled(o.Buttons); {
+		case len(rows) > 0:
+			p.out.Offers = true
+			p.buttons(o.Text, rows, "buttons")
+		case o.Text != "":
+			p.text(o.Text)
+		default:
+			return false
+		}
 	default:
-		p.note(c.PayloadType, "none", reasonNoText)
+		p.note(firstOf(c.PayloadType, part.Type), "none", reasonNoText)
 	}
 	return true
 }
 
 // card → buttons with the card's text, if it has any and they can be shown → text.
 func (p *planner) card(c *wire.Card) {
+	for i := range c.Elements {
+		if !known(c.Elements[i].Type) {
+			p.note("card", "none", reasonElement)
+		}
+	}
 	rows := cardRows(c)
 	p.out.Offers = p.out.Offers || len(rows) > 0
 	frame := wire.Frame{Type: wire.TypeSendCard, Card: c}
@@ -193,8 +230,15 @@ func (p *planner) card(c *wire.Card) {
 		p.buttons(CardText(c), rows, "card")
 		return
 	}
-	p.note("card", "text", reason)
-	p.text(CardText(c))
+	p.instead("card", reason, CardText(c))
+}
+
+func known(t wire.ElementType) bool {
+	switch t {
+	case wire.ElementMarkdown, wire.ElementDivider, wire.ElementActions, wire.ElementListItem, wire.ElementSelect, wire.ElementNote:
+		return true
+	}
+	return false
 }
 
 // buttons → text with the labels.
@@ -202,7 +246,7 @@ func (p *planner) buttons(text string, rows [][]wire.Button, from string) {
 	reason := reasonNotEffective
 	if p.View.Caps.Has(wire.CapButtons) {
 		if reason = p.buttonsFit(rows); reason == "" {
-			room := p.Room - len(wire.AppendRows(nil, rows))
+			room := p.Room - len(`,"buttons":`) - len(wire.AppendRows(nil, rows))
 			chunks := split(text, p.View.Profile.MaxText, room)
 			for _, c := range chunks[:len(chunks)-1] {
 				p.add(wire.Frame{Type: wire.TypeSend, Text: c})
@@ -253,13 +297,12 @@ func (p *planner) media(name string, needs wire.Caps, frame wire.Frame, reachabl
 	reason := reasonNotEffective
 	switch {
 	case !reachable:
-		reason = "the far end can't reach it"
+		reason = reasonUnreachable
 	case p.View.Caps.Has(needs) && p.fits(frame):
 		p.add(frame)
 		return
 	case p.View.Caps.Has(needs):
 		reason = reasonTooLarge
 	}
-	p.note(name, "text", reason)
-	p.text(text)
+	p.instead(name, reason, text)
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,18 @@ func Text(m *message.Message) string {
 	if len(m.Parts) == 0 {
 		return m.Text
 	}
+	text, _ := plain(m)
+	return text
+}
+
+// plain plans the message for the plainest far end and joins what it shows.
+func plain(m *message.Message) (string, Planned) {
 	planned := Plan(Input{Message: m, View: wire.View{Caps: wire.CapText}, Room: wire.MaxFrame * 8})
 	texts := make([]string, len(planned.Frames))
 	for i, f := range planned.Frames {
 		texts[i] = f.Text
 	}
-	return strings.Join(texts, "\n")
+	return strings.Join(texts, "\n"), planned
 }
 
 // CardText is a card as text: *title*, then one line per element.
@@ -92,7 +99,7 @@ func cardRows(c *wire.Card) [][]wire.Button {
 		e := &c.Elements[i]
 		switch e.Type {
 		case wire.ElementActions:
-			rows = append(rows, e.Buttons...)
+			rows = append(rows, filled(e.Buttons)...)
 		case wire.ElementListItem:
 			if e.Button != nil {
 				rows = append(rows, []wire.Button{*e.Button})
@@ -102,10 +109,15 @@ func cardRows(c *wire.Card) [][]wire.Button {
 			for j, o := range e.Options {
 				row[j] = wire.Button{Text: o.Text, Value: e.CallbackPrefix + o.Value}
 			}
-			rows = append(rows, row)
+			rows = append(rows, filled([][]wire.Button{row})...)
 		}
 	}
 	return rows
+}
+
+// filled leaves out the rows without a button.
+func filled(rows [][]wire.Button) [][]wire.Button {
+	return slices.DeleteFunc(slices.Clone(rows), func(row []wire.Button) bool { return len(row) == 0 })
 }
 
 func mediaText(caption, name, url string) string {
