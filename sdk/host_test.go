@@ -122,7 +122,7 @@ func TestDeliverWaitsForTheConnection(t *testing.T) {
 
 	shut.Store(true)
 	_ = p.conn.Close(wire.CloseDraining, "")
-	receive(t, "end of the connection", p.ended)
+	_ = receive(t, "end of the connection", p.ended)
 	eventually(t, "adapter notices", func() bool { return strings.Contains(r.logs.String(), "not connected") })
 
 	t.Run("ctx ends", func(t *testing.T) {

@@ -382,7 +382,7 @@ func TestConcurrentUse(t *testing.T) {
 			group.Go(func() { _ = adapter.Close(wire.CloseNormal, "") })
 		}
 		_ = receive(t, "host's end", hostEnd)
-		receive(t, "adapter's end", adapterEnd)
+		_ = receive(t, "adapter's end", adapterEnd)
 		group.Wait()
 	}
 }

@@ -22,6 +22,13 @@ import (
 // bufferSize keeps an idle connection small; larger frames pass through.
 const bufferSize = 1024
 
+// A close frame as RFC 6455 has it on the wire: the final bit and the opcode,
+// and never longer than this.
+const (
+	finalClose = 0x80 | websocket.CloseMessage
+	maxControl = 2 + 4 + 125
+)
+
 // lingerBytes bounds what is read and thrown away after a close frame was sent.
 const lingerBytes = 1 << 20
 
@@ -34,8 +41,9 @@ var (
 type WebSocket struct {
 	ws     *websocket.Conn
 	socket *socket
-	frame  *[]byte // the buffer of the frame that Read returned last
-	closed atomic.Bool
+	frame  *[]byte       // the buffer of the frame that Read returned last
+	closed atomic.Bool   // Close was called …
+	said   chan struct{} // … and is done with the close frame
 }
 
 var _ Conn = (*WebSocket)(nil)
@@ -101,7 +109,7 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 	s.heard.Store(time.Now().UnixNano())
 	ws.SetReadLimit(wire.MaxFrame)
-	return &WebSocket{ws: ws, socket: s}
+	return &WebSocket{ws: ws, socket: s, said: make(chan struct{})}
 }
 
 // Read implements Conn.
@@ -158,6 +166,9 @@ func (c *WebSocket) release() {
 // with unread input would reset the connection and take the frame back.
 func (c *WebSocket) finish(err error) error {
 	c.release()
+	if c.closed.Load() {
+		<-c.said // nothing may end the stream before the close frame
+	}
 	_ = c.socket.SetReadDeadline(time.Now().Add(LingerTimeout))
 	var byPeer *websocket.CloseError
 	var inTime net.Error
@@ -217,6 +228,7 @@ func (c *WebSocket) Close(code wire.CloseCode, why string) error {
 	}
 	deadline := time.Now().Add(LingerTimeout)
 	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
+	close(c.said)
 	derr := c.socket.SetReadDeadline(deadline)
 	if err == nil && !errors.Is(derr, net.ErrClosed) { // the peer has answered already: Read has ended
 		err = derr
@@ -258,13 +270,19 @@ func (s *socket) Read(p []byte) (int, error) {
 
 func (s *socket) Write(p []byte) (int, error) {
 	s.mu.Lock()
-	if s.corked != nil {
-		*s.corked = append(*s.corked, p...)
+	if s.corked == nil {
 		s.mu.Unlock()
+		return s.Conn.Write(p)
+	}
+	defer s.mu.Unlock()
+	*s.corked = append(*s.corked, p...)
+	if len(p) == 0 || p[0] != finalClose || len(p) > maxControl {
 		return len(p), nil
 	}
-	s.mu.Unlock()
-	return s.Conn.Write(p)
+	// A close frame of another goroutine can't wait: the connection may end.
+	_, err := s.Conn.Write(*s.corked)
+	*s.corked = (*s.corked)[:0]
+	return len(p), err
 }
 
 // SetWriteDeadline puts our limit in place of gorilla's "none", which comes
@@ -294,6 +312,9 @@ func (s *socket) uncork() error {
 	b := s.corked
 	s.corked = nil
 	s.mu.Unlock()
+	if len(*b) == 0 {
+		return nil
+	}
 	// Here, since a pong in between may have set a shorter one.
 	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
 	_, err := s.Conn.Write(*b)

@@ -32,7 +32,7 @@ const wait = 20 * time.Second
 var baseEnv = []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=20"}
 
 // The programs under test, built once.
-var pontoonBinary, ircBinary string
+var pontoonBinary, ircBinary, helloBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -42,8 +42,11 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		pontoonBinary, ircBinary = filepath.Join(dir, "pontoon"), filepath.Join(dir, "pontoon-irc")
-		for out, pkg := range map[string]string{pontoonBinary: ".", ircBinary: "../../../adapters/irc/pontoon-irc"} {
+		for binary, pkg := range map[*string]string{
+			&pontoonBinary: ".", &ircBinary: "../../../adapters/irc/pontoon-irc", &helloBinary: examples + "hello",
+		} {
+			out := filepath.Join(dir, filepath.Base(pkg), "program")
+			*binary = out
 			if text, err := exec.Command("go", "build", "-race", "-o", out, pkg).CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, text)
 				return 1
@@ -75,7 +78,9 @@ func (b *buffer) String() string {
 type process struct {
 	t         *testing.T
 	cmd       *exec.Cmd
+	in        io.WriteCloser
 	out, errs buffer
+	read      int           // how much of out has been expected
 	exited    chan struct{} // closed when it has been waited for
 	anyEnd    bool          // its exit status does not count
 }
@@ -87,6 +92,10 @@ func startProcess(t *testing.T, env []string, name string, args ...string) *proc
 	p := &process{t: t, cmd: exec.Command(name, args...), exited: make(chan struct{})}
 	p.cmd.Env = slices.Concat(baseEnv, []string{"HOME=" + t.TempDir()}, env)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.errs
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

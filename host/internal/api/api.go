@@ -70,9 +70,11 @@ func quiet(status int, message string, errs ...error) huma.StatusError {
 	return p
 }
 
+var quietly sync.Once
+
 // New makes the handler. ctx ends its long-lived answers.
 func New(ctx context.Context, o Options) http.Handler {
-	huma.NewError = quiet // the library has no other place for it
+	quietly.Do(func() { huma.NewError = quiet }) // the library has no other place for it
 	mux := http.NewServeMux()
 	cfg := huma.DefaultConfig("Pontoon", o.Version)
 	cfg.OpenAPIPath = "/api/v1/openapi"

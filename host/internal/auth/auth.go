@@ -153,7 +153,7 @@ func (g *Gate) Serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return g.flush(context.WithoutCancel(ctx))
 		case <-tick.C:
-			if err := g.flush(ctx); err != nil && !errors.Is(err, store.ErrUnavailable) {
+			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, store.ErrUnavailable) {
 				return err
 			}
 		}
@@ -168,7 +168,17 @@ func (g *Gate) flush(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
-	return g.store.TouchTokens(ctx, used)
+	err := g.store.TouchTokens(ctx, used)
+	if err != nil { // next time
+		g.mu.Lock()
+		for id, at := range used {
+			if g.used[id].Before(at) {
+				g.used[id] = at
+			}
+		}
+		g.mu.Unlock()
+	}
+	return err
 }
 
 // KeyFile is the operator's key in the data directory.

@@ -110,6 +110,46 @@ func benchmarkStore(b *testing.B, conversations int) {
 		b.Fatal(err)
 	}
 	defer func() { _ = st.Close() }()
+	convs := storeConversations(b, st, conversations)
+	origin := store.Origin{SessionKey: "bench:b00003-000000", UserID: "user-1", UserName: "Bench", ReplyCtx: `"000001-00003-000000000"`}.Append(nil)
+	text := padding[:40]
+	var begun, ended atomic.Int64
+	done := make(chan struct{})
+	var next func()
+	next = func() {
+		n := int(begun.Add(1)) - 1
+		if n >= b.N {
+			return
+		}
+		st.Append(&store.Unit{
+			Conversation: convs[n%conversations],
+			In:           &store.Row{Direction: store.In, State: store.Handled, Text: text, Origin: origin},
+			Out:          []store.Row{{Direction: store.Out, State: store.Sent, Text: text, Origin: origin}},
+			Done: func(r store.Result) {
+				next()
+				if r.Err != nil {
+					b.Error(r.Err)
+				}
+				if int(ended.Add(1)) == b.N {
+					close(done)
+				}
+			},
+		})
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	before, _ := cpuTime(os.Getpid())
+	for range waiting {
+		next()
+	}
+	<-done
+	after, _ := cpuTime(os.Getpid())
+	b.ReportMetric(micros(b.Elapsed())/float64(b.N), "µs/pair")
+	b.ReportMetric(micros(after-before)/float64(b.N), "cpu-µs/pair")
+}
+
+func storeConversations(b *testing.B, st *store.Store, n int) []*store.Conversation {
+	b.Helper()
 	row, err := st.CreateChannel(b.Context(), store.Channel{ID: "bench", Name: "bench", Kind: "bridge", Enabled: true, Agent: "echo"},
 		&store.NewToken{Hash: []byte("bench"), Hint: "hint"}, store.Change{Actor: "bench", Action: "channel.create"})
 	if err != nil {
@@ -119,7 +159,7 @@ func benchmarkStore(b *testing.B, conversations int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	convs := make([]*store.Conversation, conversations)
+	convs := make([]*store.Conversation, n)
 	for i := range convs {
 		recalled, err := st.Conversation(b.Context(), chain, fmt.Sprintf("conversation-%06d", i))
 		if err != nil {
@@ -127,42 +167,5 @@ func benchmarkStore(b *testing.B, conversations int) {
 		}
 		convs[i] = recalled.Conversation
 	}
-	origin := store.Origin{SessionKey: "bench:b00003-000000", UserID: "user-1", UserName: "Bench", ReplyCtx: `"000001-00003-000000000"`}.Append(nil)
-	text := padding[:40]
-	var begun, ended atomic.Int64
-	done := make(chan error, 1)
-	b.ReportAllocs()
-	b.ResetTimer()
-	before, _ := cpuTime(os.Getpid())
-	var next func(store.Result)
-	next = func(r store.Result) {
-		if r.Err != nil {
-			select {
-			case done <- r.Err:
-			default:
-			}
-		}
-		if n := int(begun.Add(1)) - 1; n < b.N {
-			st.Append(&store.Unit{
-				Conversation: convs[n%conversations],
-				In:           &store.Row{Direction: store.In, State: store.Handled, Text: text, Origin: origin},
-				Out:          []store.Row{{Direction: store.Out, State: store.Sent, Text: text, Origin: origin}},
-				Done: func(r store.Result) {
-					next(r)
-					if int(ended.Add(1)) == b.N {
-						done <- nil
-					}
-				},
-			})
-		}
-	}
-	for range waiting {
-		next(store.Result{})
-	}
-	if err := <-done; err != nil {
-		b.Fatal(err)
-	}
-	after, _ := cpuTime(os.Getpid())
-	b.ReportMetric(micros(b.Elapsed())/float64(b.N), "µs/pair")
-	b.ReportMetric(micros(after-before)/float64(b.N), "cpu-µs/pair")
+	return convs
 }

@@ -67,9 +67,23 @@ func (n *Session) serve() {
 	n.end(err)
 }
 
-// run lets the adapter in and reads until the connection ends. A defect of ours
-// must cost one session only.
-func (n *Session) run() (err error) {
+// run lets the adapter in and reads until the connection ends.
+func (n *Session) run() error {
+	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
+	// On a stack of its own: the one that the database needs would stay with
+	// this goroutine for as long as the adapter does.
+	registered := make(chan error)
+	go func() { registered <- n.guard(n.register) }()
+	if err := <-registered; !late.Stop() { // too late by a hair: the close frame is out
+		return errLate
+	} else if err != nil {
+		return err
+	}
+	return n.guard(n.read)
+}
+
+// guard makes a defect of ours cost one session only.
+func (n *Session) guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			n.slots.Log.Error("session panicked", "error", p, "stack", string(debug.Stack()))
@@ -77,12 +91,7 @@ func (n *Session) run() (err error) {
 			_ = n.conn.Close(wire.CloseOverload, err.Error())
 		}
 	}()
-	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
-	ok := n.register()
-	if !late.Stop() || !ok { // too late by a hair: the close frame is out
-		return errLate
-	}
-	return n.read()
+	return f()
 }
 
 // drainConn reads until the connection is freed.
@@ -95,10 +104,10 @@ func (n *Session) drainConn() {
 }
 
 // register reads the first frame and lets the adapter in, or refuses it.
-func (n *Session) register() bool {
+func (n *Session) register() error {
 	frame, err := n.conn.Read()
 	if err != nil {
-		return false
+		return err
 	}
 	in, werr := wire.DecodeInbound(frame)
 	if werr != nil || in.Type != wire.TypeRegister {
@@ -123,23 +132,23 @@ func (n *Session) register() bool {
 		if err != nil {
 			n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
 			_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
-			return false
+			return err
 		}
 		n.slots.admit(n, grant)
 	}
 	return n.attach(ctx, in)
 }
 
-func (n *Session) refuse(why string) bool {
+func (n *Session) refuse(why string) error {
 	n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", why)
 	_ = n.conn.Write(wire.RegisterAck{Error: why}.Append(nil))
 	_ = n.conn.Close(wire.CloseRefused, why)
-	return false
+	return errors.New(why)
 }
 
 // attach puts the session into its slot. The acknowledgement is the first thing
 // that its flusher writes, before anything that waited for the adapter.
-func (n *Session) attach(ctx context.Context, in *wire.Inbound) bool {
+func (n *Session) attach(ctx context.Context, in *wire.Inbound) error {
 	row := n.grant.Channel
 	platform := in.Platform
 	if isBlank(platform) {
@@ -154,9 +163,13 @@ func (n *Session) attach(ctx context.Context, in *wire.Inbound) bool {
 	if len(names) == 0 {
 		names = []string{"text"}
 	}
-	n.window = make(chan struct{}, Window)
 	n.limit = rate.NewLimiter(n.slots.Rate, n.slots.Burst)
 	n.mu.Lock()
+	if n.code != 0 { // revoked meanwhile: it must not replace anybody
+		n.mu.Unlock()
+		return errors.New(n.why)
+	}
+	n.window = make(chan struct{}, Window)
 	n.pinged = time.Now()
 	n.queue = append(n.queue, item{frame: wire.RegisterAck{OK: true}.Append(nil)})
 	n.mu.Unlock()
@@ -167,7 +180,7 @@ func (n *Session) attach(ctx context.Context, in *wire.Inbound) bool {
 	if err != nil {
 		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
-		return false
+		return err
 	}
 	if old, ok := before.(*Session); ok {
 		old.shut(wire.CloseReplaced, "replaced by a newer connection")
@@ -175,7 +188,7 @@ func (n *Session) attach(ctx context.Context, in *wire.Inbound) bool {
 	n.inbox = inbox
 	n.slots.Log.Info("adapter attached", "channel", row.Name, "platform", platform, "remote", n.from.Remote,
 		"declared", names, "effective", inbox.Caps().Names(), "metadata", string(in.Metadata))
-	return true
+	return nil
 }
 
 func isBlank(s string) bool {
@@ -258,12 +271,14 @@ func (n *Session) pulse(now, expires time.Time) {
 		n.shut(wire.CloseRevoked, "token expired")
 		return
 	}
-	if now.Sub(n.conn.Heard()) >= n.slots.SilenceTimeout {
-		n.shut(wire.CloseRefused, "silent for too long")
-		return
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	// While its window is full we don't read it: the silence is ours.
+	reading := len(n.window) < Window
+	if reading && now.Sub(n.conn.Heard()) >= n.slots.SilenceTimeout {
+		n.close(wire.CloseRefused, "silent for too long")
+		return
+	}
 	if now.Sub(n.pinged) >= n.slots.PingInterval {
 		n.pinged = now
 		n.queue = append(n.queue, item{ping: true})

@@ -65,6 +65,9 @@ func (o *Options) defaults() {
 	if o.Rate == 0 {
 		o.Rate, o.Burst = DefaultRate, DefaultBurst
 	}
+	if o.Burst == 0 {
+		o.Burst = max(1, int(o.Rate))
+	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
 	}
@@ -199,7 +202,7 @@ func (s *Slots) Close() {
 // Serve is the pulse: it pings, and drops who is silent or has an expired
 // token, until ctx ends. It never blocks on a connection.
 func (s *Slots) Serve(ctx context.Context) error {
-	tick := time.NewTicker(min(s.PingInterval, s.SilenceTimeout-s.PingInterval, time.Second))
+	tick := time.NewTicker(max(time.Millisecond, min(s.PingInterval, s.SilenceTimeout-s.PingInterval, time.Second)))
 	defer tick.Stop()
 	for {
 		select {

@@ -234,3 +234,35 @@ func TestQueueSurvivesComingAndGoing(t *testing.T) {
 	b.attach(&port{log: log, room: -1})
 	b.wantWritten(log, n)
 }
+
+// A frame of a port that is not current any more is refused and not stored.
+func TestReceiveFromReplaced(t *testing.T) {
+	b := newBed(t)
+	old, current := &port{log: new(written), room: -1}, &port{log: new(written), room: -1}
+	first, second := b.attach(old), b.attach(current)
+	first.Detach()
+	in := func(text string) *wire.Inbound {
+		return &wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: text}
+	}
+	first.Receive(in("late"))
+	second.Receive(in("in time"))
+	if err := b.store.Writable(); err != nil { // behind both
+		t.Fatal(err)
+	}
+	chain, err := b.store.Chain(t.Context(), b.row.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := b.store.Before(t.Context(), store.Scope{Chain: chain}, 0, 10)
+	if err != nil || len(all) != 1 || all[0].Text != "in time" {
+		t.Errorf("stored %v, %v", all, err)
+	}
+	old.mu.Lock()
+	defer old.mu.Unlock()
+	if len(old.settled) != 1 || old.settled[0] == nil || old.settled[0].Code != wire.CodeInternal {
+		t.Errorf("settled with %v", old.settled)
+	}
+	if _, attached := b.hub.Attached(b.row.Key); !attached {
+		t.Error("the old one's end detached the current one")
+	}
+}

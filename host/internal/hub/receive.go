@@ -23,6 +23,10 @@ type inbound struct {
 	unit store.Unit
 	sent []outgoing // answers in the same commit
 	turn *turnJob   // started after the commit; nil = none
+
+	// Room for the one answer that there usually is.
+	oneSent [1]outgoing
+	oneRow  [1]store.Row
 }
 
 // Receive takes a message or an action. It commits it, then answers it; the
@@ -198,8 +202,10 @@ func answerSafely(p Pure, t *Turn) (answers []message.Message, ok bool, err erro
 
 // answer puts answers into the frame's own commit.
 func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ...message.Message) {
-	f.sent = make([]outgoing, len(answers))
-	f.unit.Out = make([]store.Row, len(answers))
+	f.sent, f.unit.Out = f.oneSent[:], f.oneRow[:]
+	if len(answers) != 1 {
+		f.sent, f.unit.Out = make([]outgoing, len(answers)), make([]store.Row, len(answers))
+	}
 	for i := range answers {
 		o := &f.sent[i]
 		*o = outgoing{message: answers[i], agent: agent}

@@ -202,6 +202,9 @@ func Choices(m *message.Message) []Choice {
 // Choose is the value of the choice that the user typed, by its label (in any
 // case) or its number.
 func Choose(choices []Choice, typed string) (value string, ok bool) {
+	if len(choices) == 0 {
+		return "", false
+	}
 	typed = strings.TrimSpace(typed)
 	if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(choices) && len(typed) < 4 {
 		return choices[n-1].Value, true

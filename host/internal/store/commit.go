@@ -180,7 +180,9 @@ func (w *writer) bind(s *stmt, p placed) {
 	s.textOrNull(r.PlatformID)
 	c.next.head, c.Chain.next = r.ID, r.ID
 	if r.Direction == In {
-		c.next.lastIn = r.ID
+		if r.State != Failed { // who may not speak does not say where answers go
+			c.next.lastIn = r.ID
+		}
 		return
 	}
 	if r.State == Sent {

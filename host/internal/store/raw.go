@@ -10,7 +10,7 @@ import (
 
 // raw is a SQLite connection below database/sql, for the writer alone: binding
 // a row there costs half of what the driver's interface does. It is not safe
-// for concurrent use.
+// for concurrent use, so SQLite need not lock either.
 type raw struct {
 	tls   *libc.TLS
 	db    uintptr
@@ -36,7 +36,7 @@ func openRaw(path string, pragmas ...string) (*raw, error) {
 	defer libc.Xfree(c.tls, name)
 	out := c.tls.Alloc(8)
 	defer c.tls.Free(8)
-	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, out, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_FULLMUTEX, 0)
+	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, out, sqlite3.SQLITE_OPEN_READWRITE|sqlite3.SQLITE_OPEN_NOMUTEX, 0)
 	c.db = *(*uintptr)(pointer(out))
 	if rc != sqlite3.SQLITE_OK {
 		err := c.fail(rc)

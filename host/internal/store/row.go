@@ -86,6 +86,9 @@ func (o Origin) Append(dst []byte) []byte {
 	if o == (Origin{}) {
 		return dst
 	}
+	if dst == nil { // names and punctuation take 66 bytes
+		dst = make([]byte, 0, 80+len(o.SessionKey)+len(o.UserID)+len(o.UserName)+len(o.Agent)+len(o.ReplyCtx))
+	}
 	dst = append(dst, '{')
 	n := len(dst)
 	add := func(name, value string) {
@@ -197,7 +200,7 @@ type Chain struct {
 	removed bool
 }
 
-// LastIn is the newest inbound message; 0 = none yet.
+// LastIn is the newest inbound message, answered or refused; 0 = none yet.
 func (c *Chain) LastIn() MessageID { return MessageID(c.lastIn.Load()) }
 
 // LastOut is the newest outbound message; 0 = none yet.

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// examples is where the examples are that readers run.
+const examples = "../../../docs/examples/"
+
+// types writes a line.
+func (p *process) types(line string) {
+	p.t.Helper()
+	p.t.Log("> " + line)
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+		p.t.Fatalf("type %q: %v; stderr:\n%s", line, err, p.errs.String())
+	}
+}
+
+// prints waits until the text comes as the next output.
+func (p *process) prints(text string) {
+	p.t.Helper()
+	text += "\n"
+	deadline := time.Now().Add(wait)
+	for {
+		got := p.out.String()[p.read:]
+		if strings.HasPrefix(got, text) {
+			p.read += len(text)
+			p.t.Log(text)
+			return
+		}
+		if !strings.HasPrefix(text, got) || time.Now().After(deadline) {
+			p.t.Fatalf("printed %q, expected %q; stderr:\n%s", got, text, p.errs.String())
+		}
+		time.Sleep(10 * time.Millisecond) // between two polls
+	}
+}
+
+// terminal starts a host with a channel and returns what an adapter needs of it.
+func terminal(t *testing.T) (env []string) {
+	t.Helper()
+	h := startHost(t)
+	return []string{"USER=alice", "PONTOON_URL=" + h.url, "PONTOON_TOKEN=" + h.channel("terminal", "")}
+}
+
+// linesOf reads an example, which must have at most so many lines.
+func linesOf(t *testing.T, path string, most int) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(b), "\n"); n > most {
+		t.Errorf("%s has %d lines, at most %d are allowed", path, n, most)
+	}
+	return string(b)
+}
+
+func TestHello(t *testing.T) {
+	t.Parallel()
+	linesOf(t, examples+"hello/main.go", 40)
+	p := startProcess(t, terminal(t), helloBinary)
+	p.types("hello")
+	p.prints("echo: hello")
+	p.types("!buttons")
+	p.prints("Pick one:\n[Yes] [No] [Help]")
+	p.types("Yes")
+	p.prints("echo: yes")
+	p.types("!caps")
+	p.prints("caps: text")
+	p.signal(syscall.SIGINT)
+	p.waitExit()
+}
+
+var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
+
+// The README shows the example as it is.
+func TestHelloInReadme(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := linesOf(t, examples+"hello/main.go", 40)
+	for _, block := range goBlock.FindAllSubmatch(readme, -1) {
+		if string(block[1]) == code {
+			return
+		}
+	}
+	t.Error("README.md has no go block that equals docs/examples/hello/main.go")
+}
+
+// The reference adapter in Python, with the one package that it needs.
+func TestReferenceAdapter(t *testing.T) {
+	t.Parallel()
+	program := examples + "reference_adapter.py"
+	linesOf(t, program, 80)
+	venv := filepath.Join(t.TempDir(), "venv")
+	python := filepath.Join(venv, "bin", "python")
+	for _, args := range [][]string{
+		{"python3", "-m", "venv", venv},
+		{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "websockets==15.0.1"},
+	} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("this test needs python3 with venv and pip, and a package index: %v: %v\n%s", args, err, out)
+		}
+	}
+	env := terminal(t)
+	p := startProcess(t, env, python, program)
+	p.types("hello")
+	p.prints("echo: hello")
+	p.types("ünïcödé 🌉")
+	p.prints("echo: ünïcödé 🌉")
+	p.types("!card")
+	p.prints("Every element\n**Markdown** with a [link](https://example.org/)\n──────────\n[#1 Help] [#2 Say no]\nA list item [#3 Open]\n" +
+		"Choose a colour [#4 Red] [#5 Blue]\nA note")
+	p.types("#5")
+	p.prints("echo: colour:blue")
+	p.types("!buttons")
+	p.prints("Pick one: [#1 Yes] [#2 No] [#3 Help]")
+	p.types("#1")
+	p.prints("echo: yes")
+	p.types("!update")
+	p.prints("echo: first version\n(edited)\necho: second version")
+	p.types("last words") // answered although the input ends behind it
+	if err := p.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.prints("echo: last words")
+	p.waitExit()
+	if p.errs.String() != "" {
+		t.Errorf("stderr: %s", p.errs.String())
+	}
+
+	refused := startProcess(t, []string{env[1], "PONTOON_TOKEN=pnt_thatisnotatoken"}, python, program)
+	refused.anyEnd = true
+	if code := refused.waitExit(); code != 1 || refused.errs.String() != "the host refused this adapter: invalid token\n" {
+		t.Errorf("refused: exit status %d, stderr %q", code, refused.errs.String())
+	}
+}

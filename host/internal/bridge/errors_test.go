@@ -1,0 +1,245 @@
+package bridge_test
+
+import (
+	"bytes"
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// Every refusal is answered, names its field, and the connection lives on.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("errors")
+	c := h.attach(t, row)
+	long := strings.Repeat("x", 4097)
+	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	for _, tt := range []struct{ name, frame, code, ref, named string }{
+		{"text that is no JSON", `hello`, "bad_json", "", "frame"},
+		{"cut off", `{"type":"message","message_id":"m1"`, "bad_json", "", "frame"},
+		{"empty", ``, "bad_json", "", "empty"},
+		{"byte order mark", "\ufeff" + say("c", "x"), "bad_json", "", "byte order mark"},
+		{"trailing bytes", say("c", "x") + "x", "bad_json", "", "frame"},
+		{"two objects", say("c", "x") + say("c", "y"), "bad_json", "", "frame"},
+		{"unknown escape", `{"type":"message","text":"\q"}`, "bad_json", "", "frame"},
+		{"control character", "{\"type\":\"message\",\"text\":\"a\nb\"}", "bad_json", "", "frame"},
+		{"trailing comma", `{"type":"ping",}`, "bad_json", "", "frame"},
+
+		{"array", `[{"type":"ping"}]`, "not_object", "", "an array"},
+		{"string", `"ping"`, "not_object", "", "a string"},
+		{"number", ` 5`, "not_object", "", "a number"},
+		{"boolean", `true`, "not_object", "", "a boolean"},
+		{"null", `null`, "not_object", "", "null"},
+
+		{"unknown type", `{"type":"hello"}`, "unknown_type", "", `"hello"`},
+		{"unknown type with id", `{"message_id":"m1","type":"Message"}`, "unknown_type", "m1", `"Message"`},
+		{"type of the host", `{"type":"send","text":"x"}`, "unknown_type", "", `"send"`},
+		{"empty type", `{"type":""}`, "unknown_type", "", "type"},
+
+		{"no type", `{}`, "missing_field", "", "type"},
+		{"type is null", `{"type":null,"message_id":"m1"}`, "missing_field", "m1", "type"},
+		{"Type is not type", `{"Type":"message","text":"x"}`, "missing_field", "", "type"},
+		{"message without text", `{"type":"message","message_id":"m1"}`, "missing_field", "m1", "text"},
+		{"Text is not text", `{"type":"message","Text":"x"}`, "missing_field", "", "text"},
+		{"card_action without action", `{"type":"card_action","text":"x","message_id":"m1"}`, "missing_field", "m1", "action"},
+
+		{"type is a number", `{"type":5}`, "wrong_type", "", "type"},
+		{"text is a number", `{"type":"message","text":5,"message_id":"m1"}`, "wrong_type", "m1", "text"},
+		{"text is null", `{"type":"message","text":null}`, "wrong_type", "", "text"},
+		{"text is an object", `{"type":"message","text":{"x":1}}`, "wrong_type", "", "text"},
+		{"action is a boolean", `{"type":"card_action","action":true}`, "wrong_type", "", "action"},
+		{"action is null", `{"type":"card_action","action":null}`, "wrong_type", "", "action"},
+		{"session_key is a number", `{"type":"message","text":"x","session_key":1,"message_id":"m1"}`, "wrong_type", "m1", "session_key"},
+		{"conversation_id is a number", `{"type":"message","text":"x","conversation_id":42}`, "wrong_type", "", "conversation_id"},
+		{"user_id is an array", `{"type":"message","text":"x","user_id":[]}`, "wrong_type", "", "user_id"},
+		{"user_name is false", `{"type":"card_action","action":"x","user_name":false}`, "wrong_type", "", "user_name"},
+		{"an id that is none is no ref", `{"type":"message","text":5,"message_id":7}`, "wrong_type", "", "text"},
+
+		{"too deep", `{"type":"message","text":"x","reply_ctx":` + deep(10_001) + `}`, "too_deep", "", "10000"},
+		{"too deep where nobody looks", `{"type":"ping","x":` + deep(10_001) + `}`, "too_deep", "", "10000"},
+
+		{"session_key too long", `{"type":"message","text":"x","session_key":"` + long + `","message_id":"m1"}`, "too_large", "m1", "session_key"},
+		{"conversation_id too long", `{"type":"message","text":"x","conversation_id":"` + long + `"}`, "too_large", "", "conversation_id"},
+		{"user_id too long", `{"type":"message","text":"x","user_id":"` + long + `"}`, "too_large", "", "user_id"},
+		{"user_name too long", `{"type":"card_action","action":"x","user_name":"` + long + `"}`, "too_large", "", "user_name"},
+		{"an id too long is no ref", `{"type":"message","text":5,"message_id":"` + long + `"}`, "wrong_type", "", "text"},
+		{"too long in bytes, not letters", `{"type":"message","text":"x","user_id":"` + strings.Repeat("ü", 2049) + `"}`, "too_large", "", "4096"},
+
+		{"message_ack", `{"type":"message_ack","message_id":"m1","ok":true}`, "not_supported", "m1", "message_ack"},
+		{"reaction", `{"type":"reaction","emoji":"x"}`, "not_supported", "", "reaction"},
+		{"message_delete", `{"type":"message_delete","message_id":"m1"}`, "not_supported", "m1", "message_delete"},
+		{"message_edit", `{"type":"message_edit","text":"x"}`, "not_supported", "", "message_edit"},
+		{"form_submit", `{"type":"form_submit"}`, "not_supported", "", "form_submit"},
+		{"upload", `{"type":"upload"}`, "not_supported", "", "upload"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c.send(tt.frame)
+			c.wantError(tt.code, tt.ref, tt.named)
+			c.quiet()
+		})
+	}
+	if n := len(h.history(row)); n != 0 {
+		t.Errorf("%d messages are stored, want none", n)
+	}
+	t.Run("just within", func(t *testing.T) {
+		id := long[1:]
+		c.send(`{"type":"message","text":"x","session_key":"` + id + `","conversation_id":"` + id + `","user_id":"` + id + `","user_name":"` + id + `","message_id":"` + id + `"}`)
+		c.want(`{"type":"send","session_key":"` + id + `","conversation_id":"` + id + `","reply_ctx":null,"text":"echo: x"}`)
+		c.send(`{"type":"message","text":"x","conversation_id":"c","reply_ctx":` + deep(9_999) + `}`)
+		c.want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":` + deep(9_999) + `,"text":"echo: x"}`)
+	})
+}
+
+func TestRateLimited(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) { s.bridge.Rate, s.bridge.Burst = 20, 3 })
+	row := h.channel("rate")
+	c := h.attach(t, row)
+	var all [][]byte
+	for range 50 {
+		all = append(all, frame(true, opText, `{"type":"ping","message_id":"m1"}`))
+	}
+	c.raw(bytes.Join(all, nil))
+	pongs, refused := 0, 0
+	for range all {
+		got := c.mustNext()
+		switch {
+		case got == `{"type":"pong"}`:
+			pongs++
+		case strings.HasPrefix(got, `{"type":"error","code":"rate_limited","message":"more than 20 frames a second`) && strings.HasSuffix(got, `"ref":"m1"}`):
+			refused++
+		default:
+			t.Fatalf("read %s", got)
+		}
+	}
+	if pongs < 3 || refused == 0 {
+		t.Errorf("%d pongs and %d refusals, want at least 3 and 1", pongs, refused)
+	}
+	// A refused message is not stored; later there is room again.
+	eventually(t, "message is taken", func() bool {
+		c.send(say("c", "again"))
+		return c.mustNext() == answer("c", "echo: again")
+	})
+	h.wantHistory(row, "in handled again", "out sent echo: again")
+	if d := bridgeDefaults(); d.Rate != 20_000 || d.Burst != 20_000 {
+		t.Errorf("default = %v, %d", d.Rate, d.Burst)
+	}
+}
+
+// A conversation has at most 256 messages that wait for an answer.
+func TestRateLimitedByWaitingTurns(t *testing.T) {
+	t.Parallel()
+	slow := newHeld()
+	h := start(t, agents(map[string]hub.Agent{"held": slow}))
+	row := h.channel("waiting", withAgent("held"))
+	c := h.attach(t, row)
+	for range 256 {
+		c.send(say("c", "x"))
+	}
+	c.send(`{"type":"message","session_key":"k","conversation_id":"c","text":"one too many","message_id":"m257"}`)
+	c.wantError("rate_limited", "m257", "256")
+	c.send(say("d", "another conversation"))
+	eventually(t, "258th frame is stored", func() bool { return len(h.history(row)) == 257 })
+	receive(t, "turn", slow.turns)
+	receive(t, "turn", slow.turns)
+	h.operator("PATCH", "/channels/waiting", `{"agent":"echo"}`, 200)
+	for range 2 {
+		slow.answers <- "done"
+	}
+	// The rest, in order, by whom the channel is routed to now.
+	got := map[string]int{}
+	for range 257 {
+		got[c.mustNext()]++
+	}
+	if got[answer("c", "echo: x")] != 255 || got[answer("c", "done")] != 1 || got[answer("d", "done")] != 1 {
+		t.Errorf("read %v", got)
+	}
+}
+
+func TestStorageUnavailable(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) { s.store.BusyTimeout = 20 * time.Millisecond })
+	row := h.channel("storage")
+	c := h.attach(t, row)
+	c.works()
+	unlock := lockStore(t, h)
+	c.send(`{"type":"message","text":"lost","conversation_id":"c","message_id":"m1"}`)
+	c.wantError("storage_unavailable", "m1", "again")
+	c.send(`{"type":"card_action","action":"lost","conversation_id":"c"}`)
+	c.wantError("storage_unavailable", "", "again")
+	c.send(say("new conversation", "lost"), `{"type":"ping"}`)
+	c.want(`{"type":"pong"}`) // it needs no storage
+	c.wantError("storage_unavailable", "", "again")
+	if _, err := h.send(row, "c", "lost"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Send = %v, want %v", err, store.ErrUnavailable)
+	}
+	unlock()
+	c.send(say("c", "kept"))
+	c.want(answer("c", "echo: kept"))
+	c.send(say("new conversation", "kept"))
+	c.want(answer("new conversation", "echo: kept"))
+	h.wantHistory(row, "in handled does it work?", "out sent echo: does it work?",
+		"in handled kept", "out sent echo: kept", "in handled kept", "out sent echo: kept")
+}
+
+// lockStore holds the database's write lock, as another program might.
+func lockStore(t *testing.T, h *host) (unlock func()) {
+	t.Helper()
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, store.File)+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.SetMaxOpenConns(1)
+	if _, err := other.Exec("BEGIN EXCLUSIVE"); err != nil {
+		t.Fatal(err)
+	}
+	done := false
+	unlock = func() {
+		if done {
+			return
+		}
+		done = true
+		if _, err := other.Exec("ROLLBACK"); err != nil {
+			t.Error(err)
+		}
+		_ = other.Close()
+	}
+	t.Cleanup(unlock)
+	return unlock
+}
+
+func TestAgentPanics(t *testing.T) {
+	t.Parallel()
+	h := start(t, agents(map[string]hub.Agent{"pure": purePanic{}, "handle": panicking{}, "fails": failing{errors.New("no idea")}, "away": failing{hub.ErrAway}}))
+	const sorry = "Sorry, no answer could be made. Please try again."
+	t.Run("in Answer", func(t *testing.T) {
+		row := h.channel("pure", withAgent("pure"))
+		c := h.attach(t, row)
+		c.send(`{"type":"message","text":"x","message_id":"m1"}`)
+		c.wantError("internal", "m1", "agent")
+		c.send(say("c", "/stop")) // commands go on
+		c.want(answer("c", "Nothing is running."))
+		h.wantHistory(row, "in handled /stop", "out sent Nothing is running.")
+	})
+	for name, reason := range map[string]string{"handle": "unknown_outcome", "fails": "unknown_outcome", "away": "agent_away"} {
+		t.Run(name, func(t *testing.T) {
+			row := h.channel(name, withAgent(name))
+			c := h.attach(t, row)
+			c.send(say("c", "x"))
+			c.want(answer("c", sorry))
+			h.wantHistory(row, "in failed/"+reason+" x", "out sent "+sorry)
+			c.send(say("c", "/notify off"))
+			c.want(answer("c", "Notices are off."))
+			c.send(say("c", "y"))
+			h.wantHistory(row, "in failed/"+reason+" x", "out sent "+sorry, "in handled /notify off", "out sent Notices are off.", "in failed/"+reason+" y")
+			c.quiet()
+		})
+	}
+}

@@ -1,0 +1,375 @@
+package bridge_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// The tests wait, for the disk and for timeouts, more than they compute.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long anything may take before a test gives up.
+const patience = 20 * time.Second
+
+// token is the first token of every channel that a test makes; the channel's
+// name follows it.
+const token = "a-token-of-the-operator-for-"
+
+// setup is what a test may change before its host starts.
+type setup struct {
+	dir         string
+	agents      map[string]hub.Agent
+	typing      time.Duration // an hour unless changed: no test sees it by chance
+	grace       time.Duration
+	bridge      bridge.Options
+	store       store.Options
+	now         func() time.Time // of the gate
+	refuseQuery bool
+	smallBuffer bool // the host's sockets hold little
+}
+
+// host is a whole host in this process, on a socket of its own.
+type host struct {
+	t     *testing.T
+	dir   string
+	store *store.Store
+	hub   *hub.Hub
+	slots *bridge.Slots
+	key   string // the operator's
+	addr  string
+	log   *recorder
+
+	stopOnce sync.Once
+	stopped  func()
+}
+
+// making serializes api.New, which sets a variable of its library.
+var making sync.Mutex
+
+// start runs a host until the test ends or calls stop.
+func start(t *testing.T, change ...func(*setup)) *host {
+	t.Helper()
+	s := setup{agents: map[string]hub.Agent{}, typing: time.Hour}
+	for _, c := range change {
+		c(&s)
+	}
+	if s.dir == "" {
+		s.dir = t.TempDir()
+	}
+	h := &host{t: t, dir: s.dir, log: new(recorder)}
+	log := slog.New(h.log)
+	s.store.Log, s.bridge.Log = log, log
+	var err error
+	if h.store, err = store.Open(t.Context(), s.dir, s.store); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := auth.OpenKeys(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.key, err = auth.ReadKey(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if s.agents["echo"] == nil {
+		s.agents["echo"] = &agent.Echo{Assets: "http://pontoon.test/assets/", Pause: 100 * time.Millisecond}
+	}
+	h.hub = hub.New(hub.Options{Store: h.store, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace})
+	if _, err := h.hub.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gate := auth.NewGate(h.store, s.now)
+	h.slots = bridge.New(h.hub, gate, s.bridge)
+	making.Lock()
+	handler := api.New(t.Context(), api.Options{
+		Store: h.store, Hub: h.hub, Slots: h.slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
+		Now: time.Now, Ready: h.store.Writable, RefuseQueryToken: s.refuseQuery,
+	})
+	making.Unlock()
+	h.serve(handler, gate, s.smallBuffer)
+	return h
+}
+
+func (h *host) serve(handler http.Handler, gate *auth.Gate, smallBuffer bool) {
+	srv := httptest.NewUnstartedServer(handler)
+	if smallBuffer {
+		srv.Listener = smallListener{srv.Listener}
+	}
+	srv.Start()
+	h.addr = srv.Listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, serve := range []func(context.Context) error{gate.Serve, h.slots.Serve} {
+		wg.Go(func() {
+			if err := serve(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				h.t.Error(err)
+			}
+		})
+	}
+	h.stopped = func() {
+		h.slots.Close()
+		srv.Close()
+		cancel()
+		wg.Wait()
+		h.hub.Close()
+		if err := h.store.Close(); err != nil {
+			h.t.Error(err)
+		}
+	}
+	h.t.Cleanup(h.stop)
+}
+
+// stop ends the host as the program does, and waits for it.
+func (h *host) stop() { h.stopOnce.Do(h.stopped) }
+
+// again starts another host on the same data directory.
+func (h *host) again(change ...func(*setup)) *host {
+	h.t.Helper()
+	h.stop()
+	return start(h.t, append([]func(*setup){func(s *setup) { s.dir = h.dir }}, change...)...)
+}
+
+// channel makes a channel whose token is tokenOf(name).
+func (h *host) channel(name string, change ...func(*store.Channel)) store.Channel {
+	h.t.Helper()
+	row := store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}
+	for _, c := range change {
+		c(&row)
+	}
+	secret := auth.NewToken(tokenOf(name), time.Time{})
+	made, err := h.store.CreateChannel(h.t.Context(), row, &secret, store.Change{Actor: "test", Action: "channel.create"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return made
+}
+
+func tokenOf(name string) string { return token + name }
+
+// byName finds a channel that an earlier host made.
+func (h *host) byName(name string) store.Channel {
+	h.t.Helper()
+	row, err := h.store.Channel(h.t.Context(), name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return row
+}
+
+func withAgent(name string) func(*store.Channel) {
+	return func(c *store.Channel) { c.Agent = name }
+}
+
+func withQueue(c *store.Channel) { c.Queue = true }
+
+// history is the channel's messages, oldest first.
+func (h *host) history(c store.Channel) []store.Entry {
+	h.t.Helper()
+	chain, err := h.store.Chain(context.Background(), c.Key)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	entries, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 10_000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	slices.Reverse(entries)
+	return entries
+}
+
+// line is a message in short: "in handled hello", "out failed/rejected text".
+func line(e store.Entry) string {
+	state := e.State.String()
+	if e.Reason != "" {
+		state += "/" + string(e.Reason)
+	}
+	return fmt.Sprintf("%s %s %s", e.Direction, state, e.Text)
+}
+
+// wantHistory waits until the channel's messages are these.
+func (h *host) wantHistory(c store.Channel, want ...string) {
+	h.t.Helper()
+	var got []string
+	eventuallyOr(h.t, func() bool {
+		got = got[:0]
+		for _, e := range h.history(c) {
+			got = append(got, line(e))
+		}
+		return slices.Equal(got, want)
+	}, func() string {
+		return fmt.Sprintf("history:\n\t%s\nwant:\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	})
+}
+
+// send is an operator's message to a conversation.
+func (h *host) send(c store.Channel, conversation, text string) (hub.Sent, error) {
+	return h.hub.Send(context.Background(), c, hub.Outgoing{Conversation: conversation, Message: message.Text(text)})
+}
+
+func (h *host) mustSend(c store.Channel, conversation, text string) {
+	h.t.Helper()
+	if _, err := h.send(c, conversation, text); err != nil {
+		h.t.Fatalf("Send %.40q: %v", text, err)
+	}
+}
+
+// burst sends n messages of a size at the same time to conversation c, so that
+// commits cost little; it returns how many were taken.
+func (h *host) burst(c store.Channel, n, size int) int {
+	h.t.Helper()
+	var taken atomic.Int64
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			switch _, err := h.send(c, "c", fmt.Sprint(i, " ", strings.Repeat("x", size))); {
+			case err == nil:
+				taken.Add(1)
+			case !errors.Is(err, hub.ErrNotAttached):
+				h.t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	return int(taken.Load())
+}
+
+func (h *host) attached(c store.Channel) bool {
+	_, ok := h.hub.Attached(c.Key)
+	return ok
+}
+
+// operator calls the REST API and wants the status.
+func (h *host) operator(method, path, body string, status int) {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.addr+"/api/v1"+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+h.key)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != status {
+		h.t.Fatalf("%s %s: status %d, want %d", method, path, resp.StatusCode, status)
+	}
+}
+
+// recorder keeps the host's log, for what leaves no other trace.
+type recorder struct {
+	mu    sync.Mutex
+	lines []string
+	panic string // a line that makes it panic, as a defect would
+}
+
+func (r *recorder) Enabled(context.Context, slog.Level) bool { return true }
+func (r *recorder) WithAttrs([]slog.Attr) slog.Handler       { return r }
+func (r *recorder) WithGroup(string) slog.Handler            { return r }
+func (r *recorder) Handle(_ context.Context, l slog.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := l.Message
+	l.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	r.lines = append(r.lines, text)
+	if r.panic != "" && strings.HasPrefix(text, r.panic) {
+		r.panic = ""
+		panic("the log is broken")
+	}
+	return nil
+}
+
+func (r *recorder) count(prefix string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for _, l := range r.lines {
+		if strings.HasPrefix(l, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// eventually polls until cond holds.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	eventuallyOr(t, cond, func() string { return what + ": did not happen" })
+}
+
+func eventuallyOr(t *testing.T, cond func() bool, otherwise func() string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after %s: %s", patience, otherwise())
+		}
+	}
+}
+
+func receive[T any](t *testing.T, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s: did not happen within %s", what, patience)
+		panic("unreachable")
+	}
+}
+
+// smallListener's connections hold little, so that a peer that doesn't read is
+// noticed after kilobytes and not megabytes.
+type smallListener struct{ net.Listener }
+
+const smallBuffer = 128 << 10 // less than a segment of the loopback would make it crawl
+
+func (l smallListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		shrink(c)
+	}
+	return c, err
+}
+
+func shrink(c net.Conn) {
+	tcp := c.(*net.TCPConn)
+	_ = tcp.SetReadBuffer(smallBuffer)
+	_ = tcp.SetWriteBuffer(smallBuffer)
+}
+
+var _ bridge.Inbox = (*hub.Hub)(nil)
+
+var allCaps = strings.Join(wire.CapNames(), " ")

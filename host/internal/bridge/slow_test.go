@@ -1,0 +1,157 @@
+package bridge_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// An adapter that doesn't read is dropped once too much waits for it; what was
+// not written is accounted for, and nobody else waits.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	for name, queue := range map[string]bool{"no queue": false, "queue": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := start(t, func(s *setup) { s.smallBuffer = true })
+			row := h.channel("slow", func(c *store.Channel) { c.Queue = queue })
+			c, other := h.slow(t, row), h.attach(t, h.channel("other"))
+			other.works()
+			events, end := h.hub.Events.Subscribe()
+			defer end()
+			const size = 200_000
+			taken := 0
+			for refused := false; !refused; {
+				n := h.burst(row, 10, size)
+				pending, err := h.store.CountPending(t.Context(), row.Key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				refused = n < 10 || pending > 0
+				if taken += n; taken*size > 4*bridge.MaxOutBytes {
+					t.Fatal("there is no bound")
+				}
+			}
+			if taken*size < bridge.MaxOutBytes {
+				t.Fatalf("dropped after %d messages", taken)
+			}
+			other.works()
+			got, code := c.rest()
+			if code != 4008 {
+				t.Errorf("closed with %d, want 4008", code)
+			}
+			eventually(t, "detached", func() bool { return !h.attached(row) })
+			var want []string
+			var left []store.Entry
+			for _, e := range h.history(row) {
+				if e.State == store.Sent {
+					want = append(want, unasked("c", e.Text))
+				} else {
+					left = append(left, e)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d messages arrived, %d are sent in history", len(got), len(want))
+			}
+			if len(left) == 0 || len(want)+len(left) != taken {
+				t.Errorf("%d sent and %d not, want %d", len(want), len(left), taken)
+			}
+			// Each is settled once: nobody tries again while nobody can take it.
+			settled := 0
+			for len(events) > 0 {
+				if e, ok := <-events; !ok {
+					t.Fatal("more events than anybody could read")
+				} else if e.Type == hub.EventState {
+					settled++
+				}
+			}
+			if settled > len(left)+1 {
+				t.Errorf("%d changes of state of %d messages", settled, len(left))
+			}
+			c = h.attach(t, row)
+			for _, e := range left {
+				if queue {
+					c.want(unasked("c", e.Text))
+				} else if e.State != store.Failed || e.Reason != store.ReasonNotAttached {
+					t.Errorf("%.60s", line(e))
+				}
+			}
+			c.works()
+		})
+	}
+}
+
+// An adapter that sends but doesn't read is dropped too.
+func TestSlowReaderOfAnswers(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) { s.smallBuffer = true })
+	row := h.channel("pings")
+	c := h.slow(t, row)
+	bad := frame(true, opText, `{"type":"`+strings.Repeat("x", 64)+`"}`)
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		for {
+			if _, err := c.tcp.Write(bad); err != nil {
+				return
+			}
+		}
+	}()
+	eventually(t, "dropped", func() bool { return h.log.count("adapter detached channel=pings") == 1 })
+	_ = c.tcp.Close()
+	<-stop
+	h.attach(t, row).works()
+}
+
+// While nothing can be committed the host stops reading, and loses nothing.
+func TestBackpressure(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) { s.smallBuffer, s.store.BusyTimeout = true, time.Minute })
+	row, other := h.channel("pressure", withAgent(hub.AgentNone)), h.channel("other")
+	c, beside := h.slow(t, row), h.attach(t, other)
+	unlock := lockStore(t, h)
+	const total = 400
+	pad := strings.Repeat("x", 20_000)
+	var written atomic.Int64
+	done := make(chan error, 1)
+	go func() {
+		for i := range total {
+			if _, err := c.tcp.Write(frame(true, opText, say("c", fmt.Sprint(i, " ", pad)))); err != nil {
+				done <- err
+				return
+			}
+			written.Add(1)
+		}
+		done <- nil
+	}()
+	var last int64
+	since := time.Now()
+	eventually(t, "writing stalls", func() bool {
+		if n := written.Load(); n != last {
+			last, since = n, time.Now()
+		}
+		return last >= bridge.Window && time.Since(since) > 500*time.Millisecond
+	})
+	if last == total {
+		t.Fatal("every frame was read though none could be kept")
+	}
+	beside.quiet()
+	unlock()
+	if err := receive(t, "writer", done); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all are stored", func() bool { return len(h.history(row)) == total })
+	for i, e := range h.history(row) {
+		if e.Text != fmt.Sprint(i, " ", pad) || e.State != store.Handled {
+			t.Fatalf("message %d is %.40s", i, line(e))
+		}
+	}
+	c.quiet()
+}
