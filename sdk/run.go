@@ -91,7 +91,7 @@ func ended(half <-chan error, already bool) <-chan struct{} {
 		return done
 	}
 	go func() {
-		<-half
+		<-half //nolint:errcheck // it ends because it was told to: its result says nothing
 		close(done)
 	}()
 	return done

@@ -92,7 +92,7 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	}
 	var timeout net.Error
 	for i, err := range errs {
-		if err != nil && !(errors.As(err, &timeout) && timeout.Timeout()) {
+		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout()) {
 			return Sample{}, fmt.Errorf("%s, connection %d, after %d answers: %w", t.name, i, peers[i].answered, err)
 		}
 	}

@@ -75,6 +75,9 @@ func connect(ctx context.Context, url, token string) (*websocket.Conn, *corked, 
 		header.Set("X-Bridge-Token", token)
 	}
 	ws, resp, err := d.DialContext(ctx, url, header)
+	if resp != nil {
+		defer func() { _ = resp.Body.Close() }()
+	}
 	if err != nil {
 		if resp != nil {
 			return nil, nil, fmt.Errorf("connect: answered HTTP %s", resp.Status)
