@@ -1,9 +1,6 @@
 -- name: ConversationByKey :one
 SELECT * FROM conversation WHERE channel = ? AND key = ?;
 
--- name: ConversationByID :one
-SELECT * FROM conversation WHERE id = ?;
-
 -- name: Conversations :many
 SELECT * FROM conversation WHERE channel = sqlc.arg(channel) AND head < sqlc.arg(before) AND head > 0
 ORDER BY head DESC LIMIT sqlc.arg(n);
@@ -13,9 +10,6 @@ SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,
        CAST(coalesce(max(last_out), 0) AS INTEGER) AS last_out
 FROM conversation WHERE channel = ?;
-
--- name: LatestConversation :one
-SELECT * FROM conversation WHERE channel = ? AND head > 0 ORDER BY head DESC LIMIT 1;
 
 -- name: MessageByID :one
 SELECT * FROM entry m WHERE m.id = ?;

@@ -225,6 +225,16 @@ func (s *server) find(ctx context.Context, ref string) (store.Channel, error) {
 	return row, nil
 }
 
+// findPage is find for a list of the channel: with where its page starts.
+func (s *server) findPage(ctx context.Context, ref ChannelRef, p Page) (store.Channel, int64, error) {
+	row, err := s.find(ctx, ref.ID)
+	if err != nil {
+		return row, 0, err
+	}
+	after, err := p.after()
+	return row, after, err
+}
+
 // apply checks what was asked for and puts it into the row.
 func (s *server) apply(row *store.Channel, b PolicyBody) error {
 	if b.Name != nil {

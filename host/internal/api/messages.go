@@ -87,11 +87,7 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	Conversation optional `query:"conversation_id"`
 	Direction    string   `query:"direction" enum:"in,out"`
 }) (*body[messageList], error) {
-	row, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	after, err := in.after()
+	row, after, err := s.findPage(ctx, in.ChannelRef, in.Page)
 	if err != nil {
 		return nil, err
 	}
@@ -163,11 +159,7 @@ func (s *server) listConversations(ctx context.Context, in *struct {
 	ChannelRef
 	Page
 }) (*body[conversationList], error) {
-	row, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	after, err := in.after()
+	row, after, err := s.findPage(ctx, in.ChannelRef, in.Page)
 	if err != nil {
 		return nil, err
 	}

@@ -61,11 +61,7 @@ func (s *server) listTokens(ctx context.Context, in *struct {
 	ChannelRef
 	Page
 }) (*body[tokenList], error) {
-	row, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	after, err := in.after()
+	row, after, err := s.findPage(ctx, in.ChannelRef, in.Page)
 	if err != nil {
 		return nil, err
 	}

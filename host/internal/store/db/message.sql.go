@@ -89,28 +89,6 @@ func (q *Queries) ChannelHistory(ctx context.Context, arg ChannelHistoryParams) 
 	return items, nil
 }
 
-const conversationByID = `-- name: ConversationByID :one
-SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE id = ?
-`
-
-func (q *Queries) ConversationByID(ctx context.Context, id int64) (Conversation, error) {
-	row := q.db.QueryRowContext(ctx, conversationByID, id)
-	var i Conversation
-	err := row.Scan(
-		&i.ID,
-		&i.Channel,
-		&i.Key,
-		&i.Agent,
-		&i.Muted,
-		&i.Turns,
-		&i.Head,
-		&i.LastIn,
-		&i.LastOut,
-		&i.Offer,
-	)
-	return i, err
-}
-
 const conversationByKey = `-- name: ConversationByKey :one
 SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?
 `
@@ -278,28 +256,6 @@ func (q *Queries) DeleteMessages(ctx context.Context, ids []int64) error {
 	}
 	_, err := q.db.ExecContext(ctx, query, queryParams...)
 	return err
-}
-
-const latestConversation = `-- name: LatestConversation :one
-SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND head > 0 ORDER BY head DESC LIMIT 1
-`
-
-func (q *Queries) LatestConversation(ctx context.Context, channel int64) (Conversation, error) {
-	row := q.db.QueryRowContext(ctx, latestConversation, channel)
-	var i Conversation
-	err := row.Scan(
-		&i.ID,
-		&i.Channel,
-		&i.Key,
-		&i.Agent,
-		&i.Muted,
-		&i.Turns,
-		&i.Head,
-		&i.LastIn,
-		&i.LastOut,
-		&i.Offer,
-	)
-	return i, err
 }
 
 const mark = `-- name: Mark :one
