@@ -269,6 +269,10 @@ func (c *client) raw(frames ...[]byte) {
 	for _, f := range frames {
 		all = append(all, f...)
 	}
+	// gorilla leaves the deadline of its last control frame, a second, behind.
+	if err := c.tcp.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+		c.t.Fatal(err)
+	}
 	if _, err := c.tcp.Write(all); err != nil {
 		c.t.Fatalf("write: %v", err)
 	}
