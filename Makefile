@@ -2,6 +2,7 @@
 
 GO      ?= go
 SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
+BUF     := $(GO) tool -modfile=$(CURDIR)/tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZ    ?= 20s
@@ -12,7 +13,9 @@ run: build
 	./bin/pontoon serve
 
 build:
-	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./host/cmd/pontoon ./adapters/irc/pontoon-irc
+	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./host/cmd/pontoon
+	$(GO) build -trimpath -o bin/pontoon-irc ./adapters/irc
+	$(GO) build -trimpath -o bin/pontoon-webchat ./adapters/webchat
 
 test: fresh lint unit fuzz-short
 
@@ -26,9 +29,10 @@ lint:
 # generate writes everything that is generated; fresh fails if that changes anything.
 generate:
 	cd queries && $(SQLC) generate
+	cd sdk/transport/pb && $(BUF) lint && $(BUF) generate
 
 fresh: generate
-	git diff --exit-code --stat -- host/internal/store/db
+	git diff --exit-code --stat -- host/internal/store/db sdk/transport/pb
 	$(GO) mod tidy -diff
 
 # Every fuzz target, $(FUZZ) each.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pontoon-bridge/pontoon/adapters/irc"
+	"github.com/pontoon-bridge/pontoon/adapters/irc/irc"
 	"github.com/pontoon-bridge/pontoon/sdk"
 )
 

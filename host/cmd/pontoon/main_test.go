@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		for binary, pkg := range map[*string]string{
-			&pontoonBinary: ".", &ircBinary: "../../../adapters/irc/pontoon-irc", &helloBinary: examples + "hello",
+			&pontoonBinary: ".", &ircBinary: "../../../adapters/irc", &helloBinary: examples + "hello",
 		} {
 			out := filepath.Join(dir, filepath.Base(pkg), "program")
 			*binary = out

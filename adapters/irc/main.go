@@ -2,7 +2,7 @@
 package main
 
 import (
-	"github.com/pontoon-bridge/pontoon/adapters/irc"
+	"github.com/pontoon-bridge/pontoon/adapters/irc/irc"
 	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
