@@ -41,6 +41,7 @@ var (
 // connector keeps the adapter connected.
 type connector struct {
 	dial   dialFunc
+	dialed bool   // by the host
 	hello  []byte // the register frame
 	links  *links
 	lanes  *lanes
@@ -79,6 +80,9 @@ func (c *connector) serve(ctx, work context.Context) error {
 			wait.Reset()
 		}
 		pause := wait.NextBackOff()
+		if c.dialed {
+			pause = 0
+		}
 		level := slog.LevelWarn
 		if quiet && lived == 0 {
 			level = slog.LevelDebug
@@ -192,6 +196,8 @@ func final(err error) error {
 	var refused *RegisterError
 	var closed *transport.CloseError
 	switch {
+	case errors.Is(err, errNoHost):
+		return err
 	case errors.As(err, &refused):
 		switch refused.Reason {
 		case wire.RefusedMissingToken, wire.RefusedInvalidToken, wire.RefusedFirstFrame:

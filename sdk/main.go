@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
 // Main is the whole main function of an adapter: it reads flags and
@@ -23,6 +25,9 @@ import (
 //	--token   PONTOON_TOKEN    the channel's token; a flag shows in the process list
 //	--config  PONTOON_CONFIG   configuration: JSON text that begins with {, or a file
 //	--verbose                  log debug lines
+//
+// A program that a host has started as a plugin needs none of these: it is
+// configured and connected by the host (docs/plugins.md), and ends with it.
 //
 // A flag wins over its variable. The exit status is 0 after SIGINT, SIGTERM or
 // an early nil of Adapter.Run, 2 for wrong usage, 1 for everything else, with
@@ -36,13 +41,17 @@ func Main(platform string, a Adapter) {
 // Start is Main for a program that runs several adapters: args[0] names it, and
 // the exit status is returned. How the process was started shows in its
 // arguments and environment and ends in Options, whose dial says how the host is
-// reached: another way of starting is another way to fill Options here, and
-// changes nothing in an adapter.
+// reached: it changes nothing in an adapter.
 func Start(ctx context.Context, platform string, a Adapter, args []string, getenv func(string) string, stderr io.Writer) int {
 	name := filepath.Base(args[0])
-	o, err := optionsOf(name, args[1:], getenv, stderr)
-	if err == nil {
-		err = Run(ctx, platform, a, o)
+	var err error
+	if transport.Started(getenv) {
+		err = startPlugin(ctx, platform, a, args[1:], stderr)
+	} else {
+		var o Options
+		if o, err = optionsOf(name, args[1:], getenv, stderr); err == nil {
+			err = Run(ctx, platform, a, o)
+		}
 	}
 	var usage usageError
 	switch {
@@ -88,19 +97,23 @@ func optionsOf(name string, args []string, getenv func(string) string, stderr io
 	}
 	o := Options{URL: given(*address, "PONTOON_URL"), Token: strings.TrimSpace(given(*token, "PONTOON_TOKEN"))}
 	if o.Token == "" {
-		return Options{}, usageError("no token: set PONTOON_TOKEN to the channel's token")
+		return Options{}, usageError("no token: set PONTOON_TOKEN to the channel's token, or let a host run this as a plugin")
 	}
 	if _, err := endpoint(o.URL); err != nil {
 		return Options{}, usageError(err.Error())
 	}
-	level := slog.LevelInfo
-	if *verbose {
-		level = slog.LevelDebug
-	}
-	o.Log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+	o.Log = logTo(stderr, *verbose)
 	var err error
 	o.Config, err = readConfig(given(*config, "PONTOON_CONFIG"))
 	return o, err
+}
+
+func logTo(stderr io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 }
 
 // readConfig returns the JSON object that given is, or names the file of.

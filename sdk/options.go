@@ -30,6 +30,7 @@ type Options struct {
 	Log *slog.Logger
 
 	dial   dialFunc // nil = WebSocket to URL
+	dialed bool     // dial waits for the host: there is no need to wait before it
 	timing *timing  // nil = defaultTiming
 }
 

@@ -41,7 +41,7 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 		log:     log,
 		timing:  t,
 		connector: &connector{
-			dial: dial, hello: registerFrame(platform, capabilities(a)),
+			dial: dial, dialed: o.dialed, hello: registerFrame(platform, capabilities(a)),
 			links: links, lanes: newLanes(maxPending, send.serve),
 			log: log, timing: t, ready: make(chan struct{}),
 		},

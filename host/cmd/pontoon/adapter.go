@@ -9,12 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irc"
+	"github.com/pontoon-bridge/pontoon/adapters/webchat/webchat"
 	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
 // builtIn are the adapters that this binary carries, by platform.
 var builtIn = map[string]func() sdk.Adapter{
-	"irc": func() sdk.Adapter { return irc.New() },
+	"irc":     func() sdk.Adapter { return irc.New() },
+	"webchat": func() sdk.Adapter { return webchat.New() },
 }
 
 func adapterCommand() *cobra.Command {

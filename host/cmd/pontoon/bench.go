@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bench"
+	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
 func benchCommand(o *clientOptions) *cobra.Command {
@@ -47,7 +48,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.StringArrayVar(&c.Tokens, "token", nil, "token for it; one for each connection")
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
-	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), &cobra.Command{
+	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchModes(o, &c.Dir), benchAdapter(), &cobra.Command{
 		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
 	})
@@ -116,6 +117,40 @@ func benchKill(o *clientOptions, dir *string) *cobra.Command {
 	f.IntVar(&c.Conversations, "conversations", 3, "conversations on each connection")
 	f.IntVar(&c.Size, "size", 200, "bytes of a frame")
 	return cmd
+}
+
+func benchModes(o *clientOptions, dir *string) *cobra.Command {
+	var c bench.ModesConfig
+	cmd := &cobra.Command{
+		Use: "modes", Short: "Measure one adapter as a plugin and over a WebSocket", Args: cobra.NoArgs,
+		Long: "Start a host, and put the same load of one SDK adapter on it in turns: run by the host as a plugin, and\n" +
+			"connected by WebSocket.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = *dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Modes(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&c.Windows, "window", []int{1, 64}, "messages in flight")
+	f.IntVar(&c.Size, "size", 100, "bytes of text")
+	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each")
+	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement; short, since one session may send 20,000 frames a second for longer")
+	return cmd
+}
+
+func benchAdapter() *cobra.Command {
+	return &cobra.Command{
+		Use: "adapter", Short: "The load of 'bench modes'", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if code := sdk.Start(cmd.Context(), "bench", &bench.Adapter{}, append([]string{"pontoon bench adapter"}, args...), os.Getenv, cmd.ErrOrStderr()); code != 0 {
+				return exitError(code)
+			}
+			return nil
+		},
+	}
 }
 
 // verdict is a report, whether all is well in it, and how people read it.

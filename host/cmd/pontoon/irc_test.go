@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -57,34 +58,59 @@ func (c chatter) asks(target, text, answer string) {
 	})
 }
 
-// Both ways of running the adapter: from the host's binary, and on its own.
+// Two programs, and two ways of running each: connected by WebSocket, and as a
+// plugin of the host.
 func TestIRC(t *testing.T) {
 	t.Parallel()
-	for name, command := range map[string][]string{"builtIn": {"adapter", "run", "irc"}, "standalone": nil} {
+	for name, command := range map[string][]string{"builtIn": {pontoonBinary, "adapter", "run", "irc"}, "standalone": {ircBinary}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			binary := pontoonBinary
-			if command == nil {
-				binary = ircBinary
-			}
-			talkOverIRC(t, binary, command)
+			t.Run("websocket", func(t *testing.T) {
+				t.Parallel()
+				talkOverIRC(t, command, false)
+			})
+			t.Run("plugin", func(t *testing.T) {
+				t.Parallel()
+				talkOverIRC(t, command, true)
+			})
 		})
 	}
 }
 
-func talkOverIRC(t *testing.T, binary string, command []string) {
-	server := irctest.Start(t, irctest.Options{})
+// startIRC runs the adapter in either mode on a host of its own. The process is
+// nil if it is the host's.
+func startIRC(t *testing.T, config string, command []string, asPlugin bool) (*host, *process) {
+	if asPlugin {
+		file := filepath.Join(t.TempDir(), "plugins.yaml")
+		entry := map[string]any{"name": "irc-home", "command": command, "config": json.RawMessage(config), "queue": false}
+		b, err := json.Marshal(map[string]any{"plugins": []any{entry}}) // JSON is YAML
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, file, string(b))
+		return startHost(t, "--plugins", file), nil
+	}
 	h := startHost(t)
 	var made struct{ Token string }
 	h.json(&made, "channel", "create", "irc-home")
-	config := fmt.Sprintf(`{"server":%q,"nick":"bot","channels":["#ops"],"flood":{"burst":20,"interval":"10ms"}}`, server.Addr)
 	env := []string{"PONTOON_URL=" + h.url, "PONTOON_TOKEN=" + made.Token, "PONTOON_CONFIG=" + config}
+	p := startProcess(t, env, command[0], command[1:]...)
+	t.Cleanup(func() {
+		if log := p.errs.String(); strings.Contains(log, made.Token) || p.out.String() != "" {
+			t.Errorf("the token is in the log, or there is something on stdout (%q):\n%s", p.out.String(), log)
+		}
+	})
+	return h, p
+}
+
+func talkOverIRC(t *testing.T, command []string, asPlugin bool) {
+	server := irctest.Start(t, irctest.Options{})
 	alice := chatter{server.Dial(t, "alice"), t}
 	alice.Join("#ops")
 	bob := chatter{server.Dial(t, "bob"), t}
 	bob.Join("#ops")
-
-	adapter := startProcess(t, env, binary, command...)
+	config := fmt.Sprintf(`{"server":%q,"nick":"bot","channels":["#ops"],"flood":{"burst":20,"interval":"10ms"}}`, server.Addr)
+	h, adapter := startIRC(t, config, command, asPlugin)
 	alice.ExpectJoin("bot", "#ops")
 
 	alice.asks("#ops", "bot: are you there?", "alice: echo: are you there?") // joined is not yet attached
@@ -128,7 +154,7 @@ func talkOverIRC(t *testing.T, binary string, command []string) {
 	}
 	attached := h.cli("adapters")
 	t.Log("\n" + attached)
-	holds(t, attached, "irc-home", "irc", "text")
+	holds(t, attached, "irc-home", "irc", "text", map[bool]string{false: "websocket", true: "plugin"}[asPlugin])
 
 	for _, way := range []string{"stop", "kill"} {
 		if way == "stop" {
@@ -141,14 +167,15 @@ func talkOverIRC(t *testing.T, binary string, command []string) {
 	}
 	holds(t, h.cli("messages", "irc-home"), "alice: hello  (handled)", "echo: echo: back after kill?  (sent)")
 
-	adapter.signal(syscall.SIGTERM)
-	if code := adapter.waitExit(); code != 0 {
-		t.Errorf("the adapter ends with %d:\n%s", code, adapter.errs.String())
+	if asPlugin {
+		h.stop() // and its plugin with it
+	} else {
+		adapter.signal(syscall.SIGTERM)
+		if code := adapter.waitExit(); code != 0 {
+			t.Errorf("the adapter ends with %d:\n%s", code, adapter.errs.String())
+		}
 	}
 	alice.ExpectGone("bot", "#ops")
-	if log := adapter.errs.String(); strings.Contains(log, made.Token) || adapter.out.String() != "" {
-		t.Errorf("the token is in the log, or there is something on stdout (%q):\n%s", adapter.out.String(), log)
-	}
 }
 
 // A token that opens nothing, or no more, ends the adapter with one clear line.

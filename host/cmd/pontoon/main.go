@@ -13,12 +13,17 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 )
 
 // version is set by the build.
 var version = "dev"
 
 func main() {
+	if child.IsShim() { // before anything else: it lives beside each plugin
+		os.Exit(child.Shim())
+	}
 	log.SetOutput(io.Discard) // net/http's client writes there what it says again in its error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills

@@ -24,6 +24,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
 // drainTimeout bounds how long open requests hold up the end.
@@ -39,6 +40,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Data = o.data
+			c.PluginsNamed = cmd.Flags().Changed("plugins")
 			if err := c.Validate(); err != nil {
 				return usageError{err}
 			}
@@ -53,6 +55,10 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.TLSKey, "tls-key", "", "key file of the certificate")
 	f.BoolVar(&c.AllowPlainPublic, "allow-plain-public", false, "allow an address that other machines reach without TLS")
 	f.BoolVar(&c.NoQueryToken, "no-query-token", false, "refuse adapters' tokens in the url")
+	f.StringVar(&c.Plugins, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
+	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
+	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
+	_ = f.MarkHidden("no-shim")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
 	return cmd
 }
@@ -97,6 +103,10 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	gate := auth.NewGate(st, nil)
 	slots := bridge.New(h, gate, bridge.Options{Log: log})
+	plugins, err := newSupervisor(c, st, h, slots, log)
+	if err != nil {
+		return err
+	}
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	srv := &http.Server{
@@ -110,44 +120,70 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	return runServices(ctx, log, srv, ln, gate, slots, endStreams)
+	run := services{log, srv, ln, gate, slots, plugins, endStreams}
+	return run.serve(ctx)
 }
 
-// runServices serves until ctx ends or a service fails, then drains: no new
-// requests, adapters told to come back later, what was accepted written.
-func runServices(ctx context.Context, log *slog.Logger, srv *http.Server, ln net.Listener, gate *auth.Gate, slots *bridge.Slots, endStreams func()) error {
+// newSupervisor reads plugins.yaml and makes what will run them.
+func newSupervisor(c config.Serve, st *store.Store, h *hub.Hub, slots *bridge.Slots, log *slog.Logger) (*supervisor.Supervisor, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find own program: %w", err)
+	}
+	return supervisor.New(supervisor.Options{
+		Store: st, Hub: h, Slots: slots, Load: loader(c), Self: self, Data: c.Data, Version: version,
+		RequireSums: c.RequireChecksums, NoShim: c.NoShim, Log: log,
+	})
+}
+
+// services are what a host runs until it stops.
+type services struct {
+	log        *slog.Logger
+	srv        *http.Server
+	ln         net.Listener
+	gate       *auth.Gate
+	slots      *bridge.Slots
+	plugins    *supervisor.Supervisor
+	endStreams func() // ends the API's long answers
+}
+
+// serve runs until ctx ends or a service fails, then drains: plugins end in
+// peace, no new requests, adapters told to come back later, what was accepted
+// written.
+func (s *services) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var wg sync.WaitGroup
-	services := map[string]func(context.Context) error{
-		"token use": gate.Serve,
-		"pulse":     slots.Serve,
-		"http": func(context.Context) error {
-			if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-				return err
-			}
-			return nil
-		},
-	}
-	for name, serve := range services {
+	var rest, plugins sync.WaitGroup
+	start := func(wg *sync.WaitGroup, name string, serve func(context.Context) error) {
 		wg.Go(func() {
 			if err := serve(ctx); err != nil {
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}
 		})
 	}
+	start(&rest, "token use", s.gate.Serve)
+	start(&rest, "pulse", s.slots.Serve)
+	start(&plugins, "plugins", s.plugins.Serve)
+	start(&rest, "http", func(context.Context) error {
+		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	rest.Go(func() { reloadOnHangup(ctx, s.plugins, s.log) })
 	<-ctx.Done()
-	log.Info("stopping")
-	endStreams()
-	slots.Close()
+	s.log.Info("stopping")
+	plugins.Wait() // while their last words can still be taken
+	s.endStreams()
+	s.slots.Close()
 	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer done()
-	if err := srv.Shutdown(deadline); err != nil {
-		log.Warn("requests cut off", "error", err)
-		_ = srv.Close()
+	if err := s.srv.Shutdown(deadline); err != nil {
+		s.log.Warn("requests cut off", "error", err)
+		_ = s.srv.Close()
 	}
-	wg.Wait()
-	log.Info("stopped")
+	rest.Wait()
+	s.log.Info("stopped")
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}

@@ -163,7 +163,7 @@ func Load(ctx context.Context, c LoadConfig) (LoadReport, error) {
 	if err != nil {
 		return LoadReport{}, err
 	}
-	report := LoadReport{Machine: describeMachine(b.dir), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Messages: c.Messages}
+	report := LoadReport{Machine: describeMachine(b.dir), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Messages: c.Messages, Base: "RAW"}
 	for _, s := range c.Scenarios {
 		r, err := b.scenario(ctx, s)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // Sample is one measurement. Times are in microseconds.
 type Sample struct {
 	Throughput float64  `json:"frames_per_second"`
-	Ratio      *float64 `json:"ratio_to_raw,omitempty"` // of throughput, same round
+	Ratio      *float64 `json:"ratio,omitempty"` // of throughput, to the base of the same round
 	P50        float64  `json:"p50_us"`
 	P90        float64  `json:"p90_us"`
 	P99        float64  `json:"p99_us"`
@@ -34,7 +34,7 @@ type Spread struct {
 type TargetReport struct {
 	Name       string   `json:"name"`
 	Throughput Spread   `json:"frames_per_second"`
-	Ratio      *Spread  `json:"ratio_to_raw,omitempty"`
+	Ratio      *Spread  `json:"ratio,omitempty"`
 	P50        Spread   `json:"p50_us"`
 	P90        Spread   `json:"p90_us"`
 	P99        Spread   `json:"p99_us"`
@@ -81,6 +81,7 @@ type LoadReport struct {
 	Rounds    int              `json:"rounds"`
 	Seconds   float64          `json:"seconds"`
 	Messages  int              `json:"messages,omitempty"`
+	Base      string           `json:"base"` // what ratios are to
 	Scenarios []ScenarioReport `json:"scenarios"`
 }
 
@@ -134,9 +135,9 @@ func spreadOf(all []float64) Spread {
 
 // Print writes the report as a table for people.
 func (r *LoadReport) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%d rounds of %gs, servers in turns; median (min–max) of the rounds; times in µs\n\n", r.Machine, r.Rounds, r.Seconds)
+	fmt.Fprintf(w, "%s\n%d rounds of %gs, in turns; median (min–max) of the rounds; times in µs\n\n", r.Machine, r.Rounds, r.Seconds)
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(tab, "LOAD\tSERVER\tFRAMES/S\tRATIO TO RAW\tSERVER CPU\tP50\tP90\tP99\tMAX\tLOST\tTWICE\tDISORDER")
+	fmt.Fprintln(tab, "LOAD\tWHO\tFRAMES/S\tRATIO TO "+r.Base+"\tSERVER CPU\tP50\tP90\tP99\tMAX\tLOST\tTWICE\tDISORDER")
 	for _, s := range r.Scenarios {
 		for i, t := range s.Targets {
 			name := ""

@@ -113,15 +113,28 @@ func (n *Session) register() error {
 	if werr != nil || in.Type != wire.TypeRegister {
 		return n.refuse(wire.RefusedFirstFrame)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
+	defer cancel()
+	if n.from.Channel != nil {
+		if in.Token != "" { // it would be another channel's: this one has none
+			return n.refuse(wire.RefusedInvalidToken)
+		}
+		n.slots.admit(n, auth.Grant{Channel: *n.from.Channel})
+	} else if err := n.admit(ctx, in.Token); err != nil {
+		return err
+	}
+	return n.attach(ctx, in)
+}
+
+// admit checks the token, of the upgrade request or else of register.
+func (n *Session) admit(ctx context.Context, inFrame string) error {
 	token := n.from.Token
 	if token == "" {
-		token = in.Token
+		token = inFrame
 	}
 	if token == "" {
 		return n.refuse(wire.RefusedMissingToken)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
-	defer cancel()
 	// Twice: what was revoked between the first look and admit, from where on a
 	// revocation finds this session, is seen by the second.
 	for range 2 {
@@ -136,7 +149,7 @@ func (n *Session) register() error {
 		}
 		n.slots.admit(n, grant)
 	}
-	return n.attach(ctx, in)
+	return nil
 }
 
 func (n *Session) refuse(why string) error {

@@ -98,7 +98,8 @@ func New(inbox Inbox, gate Gate, o Options) *Slots {
 // Origin is where a connection came from.
 type Origin struct {
 	Transport string
-	Token     string // from the upgrade request; "" = it comes with register
+	Token     string         // from the upgrade request; "" = it comes with register
+	Channel   *store.Channel // bound to it: needs no token and may bring none; nil = the token says which
 	Remote    string
 	Local     bool
 }

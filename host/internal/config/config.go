@@ -14,6 +14,9 @@ import (
 // DefaultListen is loopback: nobody else reaches a host that was not told so.
 const DefaultListen = "127.0.0.1:8080"
 
+// DefaultPlugins is read if it is there.
+const DefaultPlugins = "plugins.yaml"
+
 // Serve is what `pontoon serve` runs with.
 type Serve struct {
 	Listen           string
@@ -24,6 +27,10 @@ type Serve struct {
 	AllowPlainPublic bool // a public address without TLS
 	NoQueryToken     bool // adapters may not bring their token in the url
 	Verbose          bool
+	Plugins          string // file of the adapters that the host runs
+	PluginsNamed     bool   // somebody said so: then it must be there
+	RequireChecksums bool   // every plugin must be pinned
+	NoShim           bool   // run plugins as on systems other than Linux
 }
 
 // Validate names the first setting that is wrong, what was found and what is

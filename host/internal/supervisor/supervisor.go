@@ -6,15 +6,28 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/thejerf/suture/v4"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
 // State is where a plugin's process is in its life.
 type State string
 
-// The states. Settled are all but Starting of the first attempt.
+// The states.
 const (
 	Disabled    State = "disabled"    // by plugins.yaml or by an operator
 	Starting    State = "starting"    // launched, not serving yet
@@ -28,7 +41,7 @@ const (
 type Status struct {
 	Name      string
 	State     State
-	Reason    string    // why it is not running; "" while all is well
+	Reason    string    // why it is not running, or last was not; "" = all is well
 	Since     time.Time // when the state began
 	Pid       int       // 0 = no process
 	Restarts  int       // since the host started
@@ -37,7 +50,7 @@ type Status struct {
 	Pinned    bool   // sha256 is given
 	SHA256    string // of what runs or ran last, if pinned
 	Memory    int64  // limit in bytes
-	LimitBy   string // what enforces it: "cgroup", "rlimit", "none"
+	LimitBy   string // what enforces it: "cgroup", "rlimit", "none"; "" = it never ran
 	Source    string // FILE:LINE in plugins.yaml
 }
 
@@ -56,55 +69,230 @@ type Changes struct {
 
 // Errors of the operations.
 var (
-	ErrUnknown = errors.New("no such plugin")
-	ErrByFile  = errors.New("disabled by plugins.yaml")
+	ErrUnknown  = errors.New("no such plugin")
+	ErrByFile   = errors.New("disabled by plugins.yaml")
+	ErrDisabled = errors.New("disabled: enable it first")
 )
 
+// Slots is where a plugin's stream goes once it is up.
+type Slots interface {
+	Start(c transport.Conn, from bridge.Origin)
+}
+
+// Timing holds what tests want shorter.
+type Timing struct {
+	Start       time.Duration // process started → Attach; all of it
+	PingEvery   time.Duration
+	PingTimeout time.Duration // without an answer for so long it is hung
+	Grace       time.Duration // asked to stop → killed
+	Window      time.Duration // in which failures are counted for quarantine
+	Settled     time.Duration // what ran for so long starts again at the first backoff
+}
+
+// DefaultTiming is what the documentation promises.
+var DefaultTiming = Timing{
+	Start: 15 * time.Second, PingEvery: 2 * time.Second, PingTimeout: 8 * time.Second,
+	Grace: 8 * time.Second, Window: 10 * time.Minute, Settled: time.Minute,
+}
+
+// Options of a supervisor. All but Timing, OnState, RequireSums and NoShim are needed.
+type Options struct {
+	Store       *store.Store
+	Hub         *hub.Hub
+	Slots       Slots
+	Load        func() ([]config.Plugin, error) // reads plugins.yaml
+	Self        string                          // path of the host's own binary
+	Data        string                          // the host's data directory, which is its alone
+	Version     string
+	RequireSums bool
+	NoShim      bool // run plugins as on systems where there is no shim
+	Log         *slog.Logger
+	OnState     func(Status) // told of every new state; must not block
+	Timing      Timing       // zero = DefaultTiming
+}
+
 // Supervisor owns the plugins of one host.
-type Supervisor struct{}
+type Supervisor struct {
+	Options
+	tree  *suture.Supervisor
+	run   string // directory of what the plugins run from
+	group string // names what is of this data directory's hosts
+
+	reload  sync.Mutex // one Reload at a time; guards running
+	running bool       // the first one is done
+
+	mu      sync.Mutex // guards what follows
+	plugins map[string]*service
+	order   []string
+	logs    map[string]*logs // kept when an entry goes and comes back
+}
+
+// New makes a supervisor of what plugins.yaml says now; nothing is started
+// before Serve.
+func New(o Options) (*Supervisor, error) {
+	if o.Timing == (Timing{}) {
+		o.Timing = DefaultTiming
+	}
+	s := &Supervisor{Options: o, plugins: map[string]*service{}, logs: map[string]*logs{}}
+	data, err := filepath.Abs(o.Data)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	s.group = groupOf(data)
+	if s.run, err = runDir(data, s.group); err != nil {
+		return nil, err
+	}
+	if err := child.Sweep(s.group); err != nil {
+		o.Log.Warn("what an earlier host left behind was not swept", "error", err)
+	}
+	s.tree = suture.New("plugins", suture.Spec{
+		EventHook: func(e suture.Event) { o.Log.Error("plugin service failed", "event", e.String()) },
+		// A service stops when its process is gone, which is bounded by Grace
+		// and by what child promises of Kill.
+		Timeout: o.Timing.Grace + killTimeout,
+	})
+	_, err = s.Reload(context.Background())
+	return s, err
+}
 
 // Serve runs the plugins until ctx ends, and returns when all are gone.
-func (s *Supervisor) Serve(ctx context.Context) error { return nil }
+func (s *Supervisor) Serve(ctx context.Context) error {
+	err := s.tree.Serve(ctx)
+	s.clean()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
 
 // Settled reports whether every plugin is running, disabled, quarantined, or
 // has failed its first attempt; else it names one that is not.
-func (s *Supervisor) Settled() (ok bool, waiting string) { return true, "" }
+func (s *Supervisor) Settled() (ok bool, waiting string) {
+	for _, v := range s.services() {
+		if !v.settled() {
+			return false, v.entry().Name
+		}
+	}
+	return true, ""
+}
 
 // Reload reads plugins.yaml again and starts, stops and restarts what changed.
 // An error changes nothing.
-func (s *Supervisor) Reload(ctx context.Context) (Changes, error) { return Changes{}, nil }
-
-// List is every plugin of the file, in its order.
-func (s *Supervisor) List() []Status { return nil }
-
-// Status is one plugin, by name. Error: ErrUnknown.
-func (s *Supervisor) Status(name string) (Status, error) { return Status{}, ErrUnknown }
-
-// Logs returns up to n of the newest kept lines after seq, oldest first, and a
-// channel that is closed when there are more.
-func (s *Supervisor) Logs(name string, after int64, n int) ([]Line, <-chan struct{}, error) {
-	return nil, nil, ErrUnknown
+func (s *Supervisor) Reload(ctx context.Context) (Changes, error) {
+	s.reload.Lock()
+	defer s.reload.Unlock()
+	entries, err := s.Load()
+	if err != nil {
+		return Changes{}, err
+	}
+	if s.running {
+		if err := s.checkAgents(entries); err != nil {
+			return Changes{}, err
+		}
+	}
+	c, stop, start := s.compare(ctx, entries)
+	var stopping sync.WaitGroup
+	for _, v := range stop {
+		stopping.Go(func() { s.remove(v) })
+	}
+	stopping.Wait()
+	order := make([]string, len(entries))
+	for i, p := range entries {
+		order[i] = p.Name
+	}
+	for _, p := range start {
+		s.add(ctx, p)
+	}
+	s.running = true
+	s.mu.Lock()
+	s.order = order
+	s.mu.Unlock()
+	s.Log.Info("plugins.yaml read", "added", c.Added, "removed", c.Removed, "changed", c.Changed, "unchanged", len(c.Unchanged))
+	return c, nil
 }
 
-// Restart stops the plugin if it runs and starts it, also out of quarantine.
-// It returns when the start has begun. Errors: ErrUnknown, ErrByFile, or that it
-// is disabled.
-func (s *Supervisor) Restart(name string) error { return ErrUnknown }
+// compare says what a new file changes, and adopts what needs no restart.
+func (s *Supervisor) compare(ctx context.Context, entries []config.Plugin) (c Changes, stop []*service, start []config.Plugin) {
+	old := map[string]*service{}
+	for _, v := range s.services() {
+		old[v.entry().Name] = v
+	}
+	for _, p := range entries {
+		v := old[p.Name]
+		delete(old, p.Name)
+		if v == nil {
+			c.Added = append(c.Added, p.Name)
+			start = append(start, p)
+			continue
+		}
+		before := v.entry()
+		if before.Equal(p) {
+			c.Unchanged = append(c.Unchanged, p.Name)
+			v.adopt(ctx, p) // its line may be another now
+			continue
+		}
+		c.Changed = append(c.Changed, p.Name)
+		if before.SameProcess(p) && before.Enabled == p.Enabled {
+			v.adopt(ctx, p)
+			continue
+		}
+		stop = append(stop, v)
+		start = append(start, p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		c.Removed = append(c.Removed, name)
+		stop = append(stop, old[name])
+	}
+	return c, stop, start
+}
 
-// Enable and Disable start and stop the plugin for good, across restarts of the
-// host: they are its channel's. Errors: ErrUnknown; Enable: ErrByFile.
-func (s *Supervisor) Enable(ctx context.Context, name string) error { return ErrUnknown }
+func (s *Supervisor) add(ctx context.Context, p config.Plugin) {
+	s.mu.Lock()
+	l := s.logs[p.Name]
+	if l == nil {
+		name := p.Name
+		l = newLogs(func(line Line) { s.Log.Info("plugin wrote", "plugin", name, "stream", line.Stream, "line", line.Text) })
+		s.logs[name] = l
+	}
+	v := newService(s, p, l)
+	s.plugins[p.Name] = v
+	s.order = append(s.order, p.Name)
+	s.mu.Unlock()
+	v.adopt(ctx, p)
+	v.token = s.tree.Add(v)
+}
 
-// Disable is the opposite of Enable.
-func (s *Supervisor) Disable(ctx context.Context, name string) error { return ErrUnknown }
+// remove stops a plugin and waits until it is gone.
+func (s *Supervisor) remove(v *service) {
+	name := v.entry().Name
+	if err := s.tree.RemoveAndWait(v.token, s.Timing.Grace+killTimeout); err != nil && !errors.Is(err, suture.ErrSupervisorNotStarted) {
+		s.Log.Error("plugin not stopped cleanly", "plugin", name, "error", err)
+	}
+	s.mu.Lock()
+	if s.plugins[name] == v {
+		delete(s.plugins, name)
+	}
+	s.mu.Unlock()
+}
 
-// Verify checks the plugin's program as a start would, without starting it: nil
-// if it may run. It says what it found.
-func (s *Supervisor) Verify(name string) (found string, err error) { return "", ErrUnknown }
+// services are the plugins in the file's order.
+func (s *Supervisor) services() []*service {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*service, 0, len(s.plugins))
+	for _, name := range s.order {
+		if v := s.plugins[name]; v != nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
 
-// Channel tells the supervisor that an operator changed a plugin's channel by
-// other ways (enabled or not).
-func (s *Supervisor) ChannelChanged(name string, enabled bool) {}
-
-// Plugin is an entry of the file, by name.
-func (s *Supervisor) Plugin(name string) (config.Plugin, bool) { return config.Plugin{}, false }
+func (s *Supervisor) find(name string) (*service, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.plugins[name]; v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("%w: %q", ErrUnknown, clip(name))
+}

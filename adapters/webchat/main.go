@@ -1,0 +1,9 @@
+// Command pontoon-webchat serves a chat page and connects it to a Pontoon host.
+package main
+
+import (
+	"github.com/pontoon-bridge/pontoon/adapters/webchat/webchat"
+	"github.com/pontoon-bridge/pontoon/sdk"
+)
+
+func main() { sdk.Main("webchat", webchat.New()) }

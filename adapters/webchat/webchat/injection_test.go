@@ -1,0 +1,89 @@
+package webchat
+
+import (
+	"testing"
+
+	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// corpus is what runs where text becomes HTML, or an address is not looked at.
+// Each would call alert, which the test hears.
+var corpus = []string{
+	`<img src=x onerror=alert(1)>`,
+	`<script>alert(1)</script>`,
+	`"><svg onload=alert(1)>`,
+	`'><iframe srcdoc="<script>parent.alert(1)</script>"></iframe>`,
+	`<a href="javascript:alert(1)">x</a>`,
+	`javascript:alert(1)`,
+	`[x](javascript:alert(1))`,
+	`[x](JaVaScRiPt:alert(1))`,
+	`[x](data:text/html,<script>alert(1)</script>)`,
+	`[x](https://example.org/"onmouseover="alert(1))`,
+	`**<img src=x onerror=alert(1)>**`,
+	"`<img src=x onerror=alert(1)>`",
+	`https://example.org/"><img/src=x/onerror=alert(1)>`,
+	`{{constructor.constructor('alert(1)')()}}`,
+	`</textarea><img src=x onerror=alert(1)>`,
+	`</script><script>alert(1)</script>`,
+	"<style>@import 'javascript:alert(1)';</style>",
+	`<math><mi xlink:href="javascript:alert(1)">x`,
+	"\u202e<img src=x onerror=alert(1)>\u2028\u2029",
+	`<details open ontoggle=alert(1)>`,
+	`<template><img src=x onerror=alert(1)></template>`,
+	`__proto__`,
+}
+
+func TestInjection(t *testing.T) {
+	r := startRig(t, `,"title":"</title><script>alert(1)</script>"`)
+	p := openTab(t, r.url+"/", nil)
+	p.online()
+	p.says("hello")
+	p.shows("echo: hello")
+	to := sdk.Target{ConversationID: p.conversation()}
+	ctx := t.Context()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := r.adapter.SendImage(ctx, to, wire.Image{URL: "data:image/png;base64,bm9waWN0dXJl", Caption: corpus[0]})
+	check(err)
+	_, err = r.adapter.SendFile(ctx, to, wire.File{URL: "https://example.org/\"onclick=\"alert(1)", Filename: corpus[0], Caption: corpus[0]})
+	check(err)
+	for _, text := range corpus {
+		_, err := r.adapter.Send(ctx, to, text)
+		check(err)
+		handle, err := r.adapter.SendButtons(ctx, to, text, [][]wire.Button{{{Text: text, Value: text, Style: text}}})
+		check(err)
+		_, err = r.adapter.SendCard(ctx, to, &wire.Card{Header: &wire.Header{Title: text, Color: text}, Elements: []wire.Element{
+			{Type: wire.ElementMarkdown, Content: text}, {Type: wire.ElementNote, Text: text},
+			{Type: wire.ElementActions, Buttons: [][]wire.Button{{{Text: text, Value: text, Style: text}}}},
+			{Type: wire.ElementListItem, Text: text, Button: &wire.Button{Text: text, Value: text}},
+			{Type: wire.ElementSelect, Placeholder: text, InitValue: text, CallbackPrefix: text, Options: []wire.Option{{Text: text, Value: text}}},
+			{Type: wire.ElementType(text), Text: text},
+		}})
+		check(err)
+		_, err = r.adapter.Edit(ctx, to, handle.Handle, text)
+		check(err)
+	}
+	p.is("all is shown", "document.querySelectorAll('#log .card').length === %d", len(corpus))
+	p.shows(corpus[0])
+	for _, text := range []string{corpus[0], corpus[5], corpus[6]} {
+		p.says(text)
+		p.shows("echo: " + text)
+	}
+	var strange []string
+	p.js(&strange, `[...document.querySelectorAll('#log *')].filter(e =>
+		!['ARTICLE', 'DIV', 'SPAN', 'P', 'A', 'BUTTON', 'SECTION', 'H2', 'HR', 'LABEL', 'SELECT', 'OPTION', 'STRONG', 'CODE', 'TIME', 'IMG', 'svg', 'path'].includes(e.tagName) ||
+		[...e.attributes].some(a => a.name.startsWith('on') || a.name === 'style' || a.name === 'srcdoc') ||
+		e.tagName === 'A' && !/^https?:/.test(e.href) || e.tagName === 'IMG' && !/^(https?:|data:image\/png)/.test(e.src)).map(e => e.outerHTML.slice(0, 120))`)
+	if len(strange) > 0 {
+		t.Errorf("the page holds %q", strange)
+	}
+	p.is("every link, followed by hand, stays outside", "[...document.querySelectorAll('#log a')].every(a => a.target === '_blank' && a.rel === 'noopener noreferrer')")
+	p.is("text can't become HTML at all", "(() => { try { document.querySelector('#hint').innerHTML = 'x'; return false } catch { return true } })()")
+	p.is("the title is text", "document.title.includes('<script>') && document.querySelectorAll('script').length === 1")
+	p.quiet()
+}

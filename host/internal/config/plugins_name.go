@@ -1,0 +1,39 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// NameRule says what a channel's name must be.
+const NameRule = "[a-z0-9][a-z0-9._-]{0,62}, no kind's name and no UUID"
+
+var (
+	nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	// reservedNames can't be names of channels: they are, or will be, kinds.
+	reservedNames = []string{"bridge", "plugin", "agui", "bridle"}
+)
+
+// CheckName checks the name of a channel, and so of a plugin. The error says
+// what was found and what is expected.
+func CheckName(name string) error {
+	_, isUUID := uuid.Parse(name)
+	if !nameForm.MatchString(name) || slices.Contains(reservedNames, name) || isUUID == nil {
+		return fmt.Errorf("found %s, expected %s", quote(name), NameRule)
+	}
+	return nil
+}
+
+// maxShown keeps an error line readable, whatever the file holds.
+const maxShown = 80
+
+// quote shows what somebody wrote: on one line, and not all of it if it is long.
+func quote(s string) string {
+	if len(s) > maxShown {
+		return fmt.Sprintf("%q…", s[:maxShown])
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,107 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// Kind is that of the channels that plugins own.
+const Kind = "plugin"
+
+const actor = "plugins.yaml" // in the audit log
+
+// own makes the plugin's channel, or brings its policy up to what the entry
+// says. What the entry leaves out stays as it is.
+func (s *Supervisor) own(ctx context.Context, p config.Plugin) (store.Channel, error) {
+	if err := s.checkAgent(p); err != nil {
+		return store.Channel{}, err
+	}
+	row, err := s.Store.Channel(ctx, p.Name)
+	if errors.Is(err, store.ErrNotFound) {
+		row = store.Channel{ID: uuid.NewString(), Name: p.Name, Kind: Kind, Enabled: true, Agent: "echo", Queue: true}
+		apply(&row, p.Policy)
+		row, err = s.Store.CreateChannel(ctx, row, nil, change("channel.create", p))
+		if err == nil {
+			s.Log.Info("channel created", "channel", row.Name, "id", row.ID, "by", p.Source)
+		}
+		return row, err
+	}
+	if err != nil {
+		return row, err
+	}
+	if row.Kind != Kind {
+		return row, fmt.Errorf("%s: name: channel %q exists and is of kind %s: choose another name, or delete that channel", p.Source, p.Name, row.Kind)
+	}
+	before := row
+	apply(&row, p.Policy)
+	if row.Agent == before.Agent && row.Queue == before.Queue && slices.Equal(row.Accept, before.Accept) {
+		return row, nil
+	}
+	if row, err = s.Store.UpdateChannel(ctx, row, change("channel.update", p)); err == nil {
+		s.Hub.Update(row)
+	}
+	return row, err
+}
+
+func (s *Supervisor) checkAgent(p config.Plugin) error {
+	if a := p.Policy.Agent; a != nil && !slices.Contains(s.Hub.AgentNames(), *a) {
+		return fmt.Errorf("%s: agent: found %q, expected %s", p.Source, *a, strings.Join(s.Hub.AgentNames(), ", "))
+	}
+	return nil
+}
+
+// checkAgents refuses a new file with an unknown agent. When the host starts, an
+// agent that is gone costs only the plugins that want it.
+func (s *Supervisor) checkAgents(entries []config.Plugin) error {
+	var all []error
+	for _, p := range entries {
+		all = append(all, s.checkAgent(p))
+	}
+	return errors.Join(all...)
+}
+
+func apply(row *store.Channel, p config.PluginPolicy) {
+	if p.Accept != nil {
+		row.Accept = p.Accept
+	}
+	if p.Agent != nil {
+		row.Agent = *p.Agent
+	}
+	if p.Queue != nil {
+		row.Queue = *p.Queue
+	}
+}
+
+func change(action string, p config.Plugin) store.Change {
+	detail, _ := json.Marshal(map[string]any{"source": p.Source, "policy": p.Policy}) // strings and bools can't fail
+	return store.Change{Actor: actor, Action: action, Target: p.Name, Detail: detail}
+}
+
+func (s *Supervisor) enableChannel(ctx context.Context, name string, on bool) error {
+	row, err := s.Store.Channel(ctx, name)
+	if err != nil {
+		return fmt.Errorf("channel %s: %w", name, err)
+	}
+	if row.Enabled == on {
+		return nil
+	}
+	row.Enabled = on
+	action := "plugin.disable"
+	if on {
+		action = "plugin.enable"
+	}
+	if row, err = s.Store.UpdateChannel(ctx, row, store.Change{Actor: "admin", Action: action, Target: name}); err != nil {
+		return fmt.Errorf("channel %s: %w", name, err)
+	}
+	s.Hub.Update(row)
+	return nil
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/pontoon-bridge/pontoon/sdk"
+)
+
+// behave runs an honest adapter; it does not return.
+func behave() {
+	os.Args = os.Args[:1] // the rest is not for the SDK
+	sdk.Main("hostile", &honest{})
+}
+
+// honest is an adapter whose platform is a TCP port of lines:
+//
+//	say TEXT   delivers a message
+//	env        is answered by "env NAME NAME …": what it got of the environment
+//	print N    prints N lines each through os.Stdout and os.Stderr
+//
+// What the host sends is written to every connection as "got TEXT".
+type honest struct {
+	mu    sync.Mutex // guards conns
+	conns []net.Conn
+}
+
+// Run implements sdk.Adapter.
+func (a *honest) Run(ctx context.Context, h *sdk.Host) error {
+	var config struct {
+		PortFile string `json:"port_file"`
+	}
+	if err := h.Config(&config); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = ln.Close() })()
+	if config.PortFile != "" {
+		// Renamed, so that nobody reads half of it.
+		if err := os.WriteFile(config.PortFile+"~", []byte(ln.Addr().String()), 0o600); err != nil {
+			return err
+		}
+		if err := os.Rename(config.PortFile+"~", config.PortFile); err != nil {
+			return err
+		}
+	}
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return nil //nolint:nilerr // ctx ended
+		}
+		a.mu.Lock()
+		a.conns = append(a.conns, c)
+		a.mu.Unlock()
+		go a.hear(ctx, h, c)
+	}
+}
+
+func (a *honest) hear(ctx context.Context, h *sdk.Host, c net.Conn) {
+	for in := bufio.NewScanner(c); in.Scan(); {
+		verb, rest, _ := strings.Cut(in.Text(), " ")
+		switch verb {
+		case "say":
+			if err := h.Deliver(ctx, sdk.Event{ConversationID: "line", UserID: "line", Text: rest}); err != nil {
+				h.Log.Error("not delivered", "error", err)
+			}
+		case "env":
+			var names []string
+			for _, v := range os.Environ() {
+				name, _, _ := strings.Cut(v, "=")
+				names = append(names, name)
+			}
+			fmt.Fprintln(c, "env", strings.Join(names, " "))
+		case "print":
+			var n int
+			_, _ = fmt.Sscan(rest, &n)
+			for i := range n {
+				fmt.Println("printed to standard output", i)
+				fmt.Fprintln(os.Stderr, "printed to standard error", i)
+			}
+			fmt.Fprintln(c, "printed")
+		}
+	}
+}
+
+// Send implements sdk.Adapter.
+func (a *honest) Send(_ context.Context, _ sdk.Target, text string) (sdk.Receipt, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, c := range a.conns {
+		fmt.Fprintln(c, "got", text)
+	}
+	return sdk.Receipt{}, nil
+}

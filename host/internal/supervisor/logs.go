@@ -1,0 +1,176 @@
+package supervisor
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/time/rate"
+)
+
+// Bounds of what is kept of a plugin's output.
+const (
+	maxLines  = 1000     // per plugin
+	maxLine   = 4 << 10  // bytes; the rest of a longer line is cut off
+	drainSize = 64 << 10 // one read
+	lineRate  = 100      // lines a second that are kept …
+	lineBurst = 500      // … and at once: a stack trace is long
+)
+
+// The streams that lines come from.
+const (
+	streamStdout = "stdout"
+	streamStderr = "stderr"
+	streamHost   = "host"
+)
+
+// logs keeps the newest lines of one plugin over all its lives.
+type logs struct {
+	limit  *rate.Limiter
+	onLine func(Line) // called for every kept line of the plugin's own
+
+	mu      sync.Mutex // guards what follows
+	lines   []Line     // a ring once it is full; the line of seq is at (seq-1) % maxLines
+	last    int64      // seq of the newest
+	dropped int        // by the rate limit, since the last kept line
+	changed chan struct{}
+}
+
+func newLogs(onLine func(Line)) *logs {
+	return &logs{limit: rate.NewLimiter(lineRate, lineBurst), onLine: onLine, changed: make(chan struct{})}
+}
+
+// add keeps a line of the plugin, unless it writes too many.
+func (l *logs) add(stream, text string) {
+	l.mu.Lock()
+	if !l.limit.Allow() {
+		l.dropped++
+		l.mu.Unlock()
+		return
+	}
+	l.noteDropped()
+	line := l.keep(stream, text)
+	l.mu.Unlock()
+	if l.onLine != nil {
+		l.onLine(line)
+	}
+}
+
+// note keeps a line of the host's own.
+func (l *logs) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.noteDropped()
+	l.keep(streamHost, text)
+}
+
+// noteDropped tells of lines that the rate limit took. The mutex must be held.
+func (l *logs) noteDropped() {
+	if l.dropped > 0 {
+		l.keep(streamHost, fmt.Sprintf("%d lines dropped: more than %d a second", l.dropped, lineRate))
+		l.dropped = 0
+	}
+}
+
+// keep appends a line. The mutex must be held.
+func (l *logs) keep(stream, text string) Line {
+	l.last++
+	line := Line{Seq: l.last, At: time.Now(), Stream: stream, Text: text}
+	if len(l.lines) < maxLines {
+		l.lines = append(l.lines, line)
+	} else {
+		l.lines[(l.last-1)%maxLines] = line
+	}
+	close(l.changed)
+	l.changed = make(chan struct{})
+	return line
+}
+
+// read returns up to n of the newest lines after seq, oldest first, and what is
+// closed when there are more.
+func (l *logs) read(after int64, n int) ([]Line, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	have := min(max(l.last-after, 0), int64(len(l.lines)), int64(max(n, 0)))
+	out := make([]Line, 0, have)
+	for seq := l.last - have + 1; seq <= l.last; seq++ {
+		out = append(out, l.lines[(seq-1)%maxLines])
+	}
+	return out, l.changed
+}
+
+// lastOf is the newest line of a stream, "" if none is kept since seq.
+func (l *logs) lastOf(stream string, since int64) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for seq := l.last; seq > since && seq > l.last-int64(len(l.lines)); seq-- {
+		if line := l.lines[(seq-1)%maxLines]; line.Stream == stream && strings.TrimSpace(line.Text) != "" {
+			return line.Text
+		}
+	}
+	return ""
+}
+
+// seq is that of the newest line.
+func (l *logs) seq() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+// drain reads until the stream ends and keeps its lines. It never stops
+// reading, whatever is written: a full pipe would block the plugin.
+func (l *logs) drain(stream string, r io.Reader) {
+	in := bufio.NewReaderSize(r, drainSize)
+	var line []byte
+	cut := false
+	for {
+		piece, err := in.ReadSlice('\n')
+		if room := maxLine - len(line); len(piece) > room && len(piece) > 0 {
+			cut = cut || len(trimEnd(piece)) > room
+			piece = piece[:room]
+		}
+		line = append(line, piece...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if len(line) > 0 || err == nil {
+			l.add(stream, lineText(line, cut))
+		}
+		line, cut = line[:0], false
+		if err != nil {
+			return
+		}
+	}
+}
+
+// lineText makes text of what was written, whatever it was.
+func lineText(b []byte, cut bool) string {
+	s := string(trimEnd(b))
+	if cut {
+		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) { // don't cut a character in two
+			s = s[:len(s)-1]
+		}
+		s = s[:max(0, len(s)-len("…"))]
+	}
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) > maxLine-len("…") {
+		s, cut = strings.ToValidUTF8(s[:maxLine-len("…")], ""), true
+	}
+	if cut {
+		s += "…"
+	}
+	return s
+}
+
+func trimEnd(b []byte) []byte {
+	for len(b) > 0 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -1,0 +1,103 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
+)
+
+// List is every plugin of the file, in its order.
+func (s *Supervisor) List() []Status {
+	all := s.services()
+	out := make([]Status, len(all))
+	for i, v := range all {
+		out[i] = v.show()
+	}
+	return out
+}
+
+// Status is one plugin, by name. Error: ErrUnknown.
+func (s *Supervisor) Status(name string) (Status, error) {
+	v, err := s.find(name)
+	if err != nil {
+		return Status{}, err
+	}
+	return v.show(), nil
+}
+
+// Plugin is an entry of the file, by name.
+func (s *Supervisor) Plugin(name string) (config.Plugin, bool) {
+	v, err := s.find(name)
+	if err != nil {
+		return config.Plugin{}, false
+	}
+	return v.entry(), true
+}
+
+// Logs returns up to n of the newest kept lines after seq, oldest first, and a
+// channel that is closed when there are more.
+func (s *Supervisor) Logs(name string, after int64, n int) ([]Line, <-chan struct{}, error) {
+	v, err := s.find(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines, more := v.logs.read(after, n)
+	return lines, more, nil
+}
+
+// Restart stops the plugin if it runs and starts it, also out of quarantine.
+// It returns when that has been ordered. Errors: ErrUnknown, ErrByFile,
+// ErrDisabled.
+func (s *Supervisor) Restart(name string) error {
+	v, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	return v.restart()
+}
+
+// Enable and Disable start and stop the plugin for good, across restarts of the
+// host: the setting is its channel's. Errors: ErrUnknown; Enable: ErrByFile.
+func (s *Supervisor) Enable(ctx context.Context, name string) error {
+	return s.setEnabled(ctx, name, true)
+}
+
+// Disable is the opposite of Enable.
+func (s *Supervisor) Disable(ctx context.Context, name string) error {
+	return s.setEnabled(ctx, name, false)
+}
+
+func (s *Supervisor) setEnabled(ctx context.Context, name string, on bool) error {
+	v, err := s.find(name)
+	if err != nil {
+		return err
+	}
+	if p := v.entry(); on && !p.Enabled {
+		return fmt.Errorf("%w: %s says enabled: false", ErrByFile, p.Source)
+	}
+	if err := s.enableChannel(ctx, name, on); err != nil {
+		return err
+	}
+	v.enable(on)
+	return nil
+}
+
+// ChannelChanged tells that an operator changed whether a plugin's channel is
+// enabled, by the channel itself.
+func (s *Supervisor) ChannelChanged(name string, enabled bool) {
+	if v, err := s.find(name); err == nil {
+		v.enable(enabled)
+	}
+}
+
+// Verify checks the plugin's program as a start would, without starting it: nil
+// if it may run. It says what it found.
+func (s *Supervisor) Verify(name string) (found string, err error) {
+	v, err := s.find(name)
+	if err != nil {
+		return "", err
+	}
+	return program.Verify(v.entry(), s.Self, s.RequireSums)
+}

@@ -1,0 +1,279 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/thejerf/suture/v4"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+)
+
+// service is one plugin of the file, from when it was read to when its entry
+// changes or goes. Its Serve is the only goroutine that starts and stops the
+// process; everybody else changes what is wanted.
+type service struct {
+	sup   *Supervisor
+	logs  *logs
+	token suture.ServiceToken
+
+	mu       sync.Mutex // guards what follows
+	plugin   config.Plugin
+	status   Status
+	enabled  bool          // the channel is
+	unfit    error         // why the entry can't work; nil = it may
+	wish     int           // counts what was asked for: restart, enable, disable
+	wished   chan struct{} // closed and replaced when wish changes
+	attempts int           // starts so far
+	failures []time.Time   // within the window
+}
+
+var _ suture.Service = (*service)(nil)
+
+func newService(s *Supervisor, p config.Plugin, l *logs) *service {
+	return &service{
+		sup: s, logs: l, plugin: p, wished: make(chan struct{}),
+		status: Status{State: Starting, Since: time.Now()},
+	}
+}
+
+// adopt takes an entry whose process is the same as before.
+func (v *service) adopt(ctx context.Context, p config.Plugin) {
+	row, err := v.sup.own(ctx, p)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	changed := err != nil || v.unfit != nil || v.enabled != row.Enabled
+	v.plugin, v.unfit, v.enabled = p, err, row.Enabled
+	if changed {
+		v.ask()
+	}
+}
+
+// ask makes Serve look again. The mutex must be held.
+func (v *service) ask() {
+	v.wish++
+	close(v.wished)
+	v.wished = make(chan struct{})
+}
+
+func (v *service) enable(on bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.enabled != on {
+		v.enabled = on
+		v.failures = nil
+		v.ask()
+	}
+}
+
+func (v *service) restart() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case !v.plugin.Enabled:
+		return fmt.Errorf("%w: %s says enabled: false", ErrByFile, v.plugin.Source)
+	case !v.enabled:
+		return ErrDisabled
+	}
+	v.failures = nil
+	v.ask()
+	return nil
+}
+
+// entry is the plugin as the file has it.
+func (v *service) entry() config.Plugin {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.plugin
+}
+
+func (v *service) show() Status {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.filled()
+}
+
+// filled is the status with what the entry says. The mutex must be held.
+func (v *service) filled() Status {
+	st, p := v.status, v.plugin
+	st.Name, st.Command, st.Source = p.Name, p.Written, p.Source
+	st.Pinned, st.Memory = p.SHA256 != "", p.Limits.Memory
+	return st
+}
+
+func (v *service) settled() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch v.status.State {
+	case Starting, Stopping:
+		return v.attempts > 1
+	}
+	return true
+}
+
+// set notes a new state and tells of it.
+func (v *service) set(change func(*Status)) {
+	v.mu.Lock()
+	before := v.status.State
+	change(&v.status)
+	if v.status.State != before {
+		v.status.Since = time.Now()
+	}
+	now := v.filled()
+	v.mu.Unlock()
+	if v.sup.OnState != nil && now.State != before {
+		v.sup.OnState(now)
+	}
+}
+
+// order is what is wanted now.
+type order struct {
+	plugin config.Plugin
+	run    bool
+	unfit  error
+	wish   int
+	next   <-chan struct{} // closed when something else is wanted
+}
+
+func (v *service) order() order {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return order{v.plugin, v.plugin.Enabled && v.enabled, v.unfit, v.wish, v.wished}
+}
+
+// Serve implements suture.Service: it keeps the plugin as it is wanted until
+// ctx ends.
+func (v *service) Serve(ctx context.Context) error {
+	wait := newBackoff(v.entry().Restart)
+	for ctx.Err() == nil {
+		o := v.order()
+		switch {
+		case o.unfit != nil:
+			v.rest(ctx, o, Quarantined, o.unfit.Error())
+			continue
+		case !o.run:
+			v.rest(ctx, o, Disabled, v.whyDisabled(o))
+			continue
+		}
+		began := time.Now()
+		err := v.live(ctx, o)
+		if time.Since(began) >= v.sup.Timing.Settled {
+			wait.Reset()
+		}
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, errWished):
+			wait.Reset()
+		case hopeless(err) || v.failed():
+			wait.Reset()
+			v.rest(ctx, o, Quarantined, v.quarantineReason(err))
+		default:
+			v.pause(ctx, o, wait.NextBackOff(), err)
+		}
+	}
+	v.set(func(st *Status) { st.State, st.Pid = Stopping, 0 })
+	return ctx.Err()
+}
+
+// errWished ends a life because something else is wanted.
+var errWished = errors.New("stopped by the operator")
+
+// rest waits in a state until something else is wanted.
+func (v *service) rest(ctx context.Context, o order, s State, reason string) {
+	if s == Quarantined {
+		v.sup.Log.Error("plugin quarantined", "plugin", o.plugin.Name, "reason", reason)
+		v.logs.note("quarantined: " + reason)
+	}
+	v.set(func(st *Status) { st.State, st.Reason, st.Pid, st.NextStart = s, reason, 0, time.Time{} })
+	select {
+	case <-ctx.Done():
+	case <-o.next:
+	}
+}
+
+// pause waits for the next start after a failure.
+func (v *service) pause(ctx context.Context, o order, d time.Duration, why error) {
+	at := time.Now().Add(d)
+	v.sup.Log.Warn("plugin failed, will start again", "plugin", o.plugin.Name, "reason", why, "in", d.Round(time.Millisecond))
+	v.logs.note(fmt.Sprintf("failed: %v; starts again in %s", why, d.Round(10*time.Millisecond)))
+	v.set(func(st *Status) { st.State, st.Reason, st.Pid, st.NextStart = Backoff, why.Error(), 0, at })
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-o.next:
+	case <-t.C:
+	}
+}
+
+func (v *service) whyDisabled(o order) string {
+	if !o.plugin.Enabled {
+		return o.plugin.Source + " says enabled: false"
+	}
+	return "by the operator"
+}
+
+// failed counts a failure and reports whether there were too many.
+func (v *service) failed() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := time.Now()
+	kept := v.failures[:0]
+	for _, at := range v.failures {
+		if now.Sub(at) < v.sup.Timing.Window {
+			kept = append(kept, at)
+		}
+	}
+	v.failures = append(kept, now)
+	return len(v.failures) >= v.plugin.Restart.QuarantineAfter
+}
+
+func (v *service) quarantineReason(err error) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := len(v.failures)
+	v.failures = nil
+	if hopeless(err) {
+		return err.Error()
+	}
+	return fmt.Sprintf("failed %d times within %s, last: %v", n, v.sup.Timing.Window, err)
+}
+
+// programError is a program that may not run: another start would not help.
+type programError struct{ err error }
+
+func (e *programError) Error() string { return e.err.Error() }
+func (e *programError) Unwrap() error { return e.err }
+
+// hopeless reports whether a restart can't help as long as nobody changes
+// something.
+func hopeless(err error) bool {
+	var version *versionError
+	var cfg *transport.ConfigError
+	var prog *programError
+	if errors.As(err, &prog) { // but for what passes by itself
+		for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM} {
+			if errors.Is(err, e) {
+				return false
+			}
+		}
+		return true
+	}
+	return errors.As(err, &version) || errors.As(err, &cfg)
+}
+
+func newBackoff(r config.Restart) *backoff.ExponentialBackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = r.Backoff
+	b.MaxInterval = r.MaxBackoff
+	b.Multiplier = 2
+	b.RandomizationFactor = 0.25 // plugins that failed together must not come back together
+	b.Reset()
+	return b
+}

@@ -1,0 +1,124 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+)
+
+const (
+	// hostPatience is how long a plugin waits for its host's next call.
+	hostPatience = 30 * time.Second
+	// parentInterval is how often a plugin looks whether its parent lives, and
+	// parentGrace what it then gets to end: together less than a second.
+	parentInterval = 250 * time.Millisecond
+	parentGrace    = 500 * time.Millisecond
+)
+
+var (
+	errNoHost     = errors.New("the host did not come")
+	errParentGone = errors.New("the host is gone")
+)
+
+// startPlugin is Start for a process that a host has started. Configuration and
+// connection come from it; flags for the other mode are ignored.
+func startPlugin(ctx context.Context, platform string, a Adapter, args []string, stderr io.Writer) error {
+	verbose, err := pluginFlags(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	orphaned := watchParent(cancel)
+	server := transport.NewPluginServer()
+	own := os.Stderr
+	go server.Serve() // ends when the host says so, or with the process
+	go func() {
+		select {
+		case <-server.Gone():
+			cancel(transport.ErrHostGone)
+		case <-ctx.Done():
+		}
+	}()
+	done := make(chan error, 1)
+	go func() { done <- servePlugin(ctx, platform, a, server, own, logTo(stderr, verbose)) }()
+	select {
+	case err := <-done:
+		return err
+	case <-orphaned:
+		return errParentGone
+	}
+}
+
+// pluginFlags reads what counts in plugin mode, from the same flags.
+func pluginFlags(args []string) (verbose bool, err error) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	v := flags.Bool("verbose", false, "")
+	for _, ignored := range []string{"url", "token", "config"} {
+		flags.String(ignored, "", "")
+	}
+	if err := flags.Parse(args); err != nil {
+		return false, usageError(err.Error())
+	}
+	if flags.NArg() > 0 {
+		return false, usageError(fmt.Sprintf("found argument %q, expected only flags", flags.Arg(0)))
+	}
+	return *v, nil
+}
+
+func servePlugin(ctx context.Context, platform string, a Adapter, server *transport.PluginServer, stderr *os.File, log *slog.Logger) error {
+	wait, cancel := context.WithTimeoutCause(ctx, hostPatience, errNoHost)
+	setup, err := server.Setup(wait, stderr)
+	cancel()
+	if err != nil {
+		return endOfPlugin(err)
+	}
+	log = log.With("channel", setup.Channel)
+	return endOfPlugin(Run(ctx, platform, a, Options{Config: setup.Config, Log: log, dial: accept(server), dialed: true}))
+}
+
+// endOfPlugin leaves out what is no failure: to be told to end.
+func endOfPlugin(err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, transport.ErrHostGone) {
+		return nil
+	}
+	return err
+}
+
+// accept is the dial of plugin mode: it is the host that connects.
+func accept(server *transport.PluginServer) dialFunc {
+	return func(ctx context.Context) (transport.Conn, error) {
+		ctx, cancel := context.WithTimeoutCause(ctx, hostPatience, errNoHost)
+		defer cancel()
+		stream, err := server.Accept(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return stream, nil
+	}
+}
+
+// watchParent tells when the parent has died, on systems that show it by
+// another parent's number. It cancels with errParentGone, and closes the channel
+// parentGrace later. It ends with the process.
+func watchParent(cancel context.CancelCauseFunc) <-chan struct{} {
+	parent := os.Getppid()
+	late := make(chan struct{})
+	go func() {
+		for os.Getppid() == parent {
+			time.Sleep(parentInterval)
+		}
+		cancel(errParentGone)
+		time.Sleep(parentGrace)
+		close(late)
+	}()
+	return late
+}

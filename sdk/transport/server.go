@@ -1,0 +1,135 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	plugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
+)
+
+// Started reports whether a host has started this process as a plugin.
+func Started(getenv func(string) string) bool { return getenv(CookieKey) == CookieValue }
+
+// Setup is what the host hands over before it attaches.
+type Setup struct {
+	Channel     string
+	Config      json.RawMessage // a JSON object; nil = none
+	HostVersion string
+}
+
+// PluginServer is the adapter's end of plugin mode. There is one in a process.
+type PluginServer struct {
+	pb.UnimplementedBridgeServer
+	setup    chan Setup // holds one
+	attached chan *Stream
+	gone     chan struct{} // closed when Serve has returned
+
+	mu      sync.Mutex // guards current
+	current *Stream
+}
+
+// NewPluginServer makes the server; Serve runs it.
+func NewPluginServer() *PluginServer {
+	return &PluginServer{setup: make(chan Setup, 1), attached: make(chan *Stream), gone: make(chan struct{})}
+}
+
+// ErrHostGone ends what waits for a host that has ended the service.
+var ErrHostGone = errors.New("the host has ended the plugin's service")
+
+// Serve does the handshake on standard output and serves until the host ends
+// the service. From when Setup returns, os.Stdout is standard error: nothing
+// but the handshake may be written to standard output.
+func (s *PluginServer) Serve() {
+	defer close(s.gone)
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  Handshake(),
+		VersionedPlugins: pluginSets(s),
+		Logger:           hclog.NewNullLogger(), // its lines are of no use to an operator
+		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
+			return plugin.DefaultGRPCServer(append(o, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.alive)))
+		},
+	})
+}
+
+// alive notes every call of the host, its health checks above all.
+func (s *PluginServer) alive(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	s.mu.Lock()
+	if s.current != nil {
+		s.current.touch()
+	}
+	s.mu.Unlock()
+	return next(ctx, req)
+}
+
+// Configure implements pb.BridgeServer.
+func (s *PluginServer) Configure(_ context.Context, r *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	if len(r.Config) > 0 && !json.Valid(r.Config) {
+		return nil, status.Error(codes.InvalidArgument, "config: found no JSON")
+	}
+	select {
+	case s.setup <- Setup{r.Channel, r.Config, r.HostVersion}:
+		return &pb.ConfigureResponse{}, nil
+	default:
+		return nil, status.Error(codes.FailedPrecondition, "configured already")
+	}
+}
+
+// Attach implements pb.BridgeServer.
+func (s *PluginServer) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame]) error {
+	ctx, cancel := context.WithCancel(half.Context())
+	defer cancel()
+	stream := newStream(half, cancel)
+	select {
+	case s.attached <- stream:
+	case <-ctx.Done():
+		return nil
+	}
+	<-ctx.Done() // returning ends the stream
+	// A write that runs must not meet a stream that gRPC has taken back.
+	stream.writing.Lock()
+	defer stream.writing.Unlock()
+	stream.ended.Store(true)
+	return nil
+}
+
+// Setup waits for the host's first call. stderr is the process's own, which
+// takes what is printed from then on.
+func (s *PluginServer) Setup(ctx context.Context, stderr *os.File) (Setup, error) {
+	select {
+	case got := <-s.setup:
+		// go-plugin has put pipes here, which nobody reads.
+		os.Stdout, os.Stderr = stderr, stderr
+		return got, nil
+	case <-s.gone:
+		return Setup{}, ErrHostGone
+	case <-ctx.Done():
+		return Setup{}, context.Cause(ctx)
+	}
+}
+
+// Accept waits until the host attaches, for the first time or again.
+func (s *PluginServer) Accept(ctx context.Context) (*Stream, error) {
+	select {
+	case stream := <-s.attached:
+		s.mu.Lock()
+		s.current = stream
+		s.mu.Unlock()
+		return stream, nil
+	case <-s.gone:
+		return nil, ErrHostGone
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Gone is closed when the host has ended the service.
+func (s *PluginServer) Gone() <-chan struct{} { return s.gone }
