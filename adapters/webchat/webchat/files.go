@@ -77,8 +77,6 @@ func (g *grant) open() (*os.File, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("found %s, expected a regular file", info.Mode().Type())
-	case g.info != nil && !os.SameFile(g.info, info):
-		return nil, errors.New("the file was replaced since it was sent")
 	}
 	if g.info == nil {
 		g.info = info
@@ -89,7 +87,7 @@ func (g *grant) open() (*os.File, error) {
 	}
 	if now, err := f.Stat(); err != nil || !os.SameFile(g.info, now) || now.Size() > maxFile {
 		_ = f.Close()
-		return nil, errors.New("the file was replaced while it was opened")
+		return nil, errors.New("the file was replaced since it was sent")
 	}
 	return f, nil
 }

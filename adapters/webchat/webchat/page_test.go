@@ -172,6 +172,28 @@ func TestOffline(t *testing.T) {
 	p.shows("echo: kept two")
 	p.is("in order, once", `[...document.querySelectorAll('#log .msg:not(.mine)')].map(m => m.innerText).filter(x => x.includes('kept')).map(x => x.trim().split('\n').at(-1)).join() === 'echo: kept one,echo: kept two'`)
 	p.shows("The chat was restarted")
+
+	// Gone while offline, and back when the adapter is.
+	r.halt()
+	p.is("offline", "document.querySelector('#status').dataset.state === 'offline'")
+	p.says("kept three")
+	p.shows("Kept until the connection is back")
+	p.do(chromedp.Navigate("about:blank"))
+	r.run(fmt.Sprintf(`{"listen":%q}`, r.address()))
+	p.do(chromedp.Navigate(r.url + "/"))
+	p.shows("echo: kept three")
+
+	// A frame that never arrives goes again on the next line.
+	p.js(nil, `(() => {
+		const send = WebSocket.prototype.send;
+		WebSocket.prototype.send = function (frame) {
+			if (!frame.includes('"say"')) return send.call(this, frame);
+			WebSocket.prototype.send = send;
+			this.close();
+		};
+	})()`)
+	p.says("lost on the way")
+	p.shows("echo: lost on the way")
 	p.is("nothing waits", "Object.keys(localStorage).every(k => !k.startsWith('webchat.out.'))")
 	p.quiet()
 }

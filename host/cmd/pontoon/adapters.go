@@ -25,16 +25,16 @@ func adaptersCommand(o *clientOptions) *cobra.Command {
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct {
 				Adapters []struct {
-					Channel, Platform, Protocol string
-					Declared, Effective         []string
-					Since                       *time.Time
-					LastFrame                   *time.Time `json:"last_frame_at"`
-					Queue                       int        `json:"queue_length"`
+					Channel, Platform, Protocol, Transport string
+					Declared, Effective                    []string
+					Since                                  *time.Time
+					LastFrame                              *time.Time `json:"last_frame_at"`
+					Queue                                  int        `json:"queue_length"`
 				}
 			}) {
-				fmt.Fprintln(w, "CHANNEL\tPLATFORM\tPROTOCOL\tDECLARED\tEFFECTIVE\tSINCE\tLAST FRAME\tQUEUE")
+				fmt.Fprintln(w, "CHANNEL\tPLATFORM\tTRANSPORT\tPROTOCOL\tDECLARED\tEFFECTIVE\tSINCE\tLAST FRAME\tQUEUE")
 				for _, a := range v.Adapters {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", a.Channel, clean(a.Platform), a.Protocol, clean(strings.Join(a.Declared, ",")),
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", a.Channel, clean(a.Platform), a.Transport, a.Protocol, clean(strings.Join(a.Declared, ",")),
 						strings.Join(a.Effective, ","), ago(a.Since), ago(a.LastFrame), a.Queue)
 				}
 			})

@@ -24,6 +24,7 @@ type channelView struct {
 	Users  []string `json:"allow_users"`
 	Token  string   `json:"token"`
 	Health struct {
+		Process  *string    `json:"process"`
 		Attached bool       `json:"attached"`
 		LastIn   *time.Time `json:"last_inbound_at"`
 		LastSent *time.Time `json:"last_sent_at"`
@@ -200,8 +201,15 @@ func printChannel(w io.Writer, v channelView) {
 	}
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\n",
 		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)))
-	fmt.Fprintf(w, "attached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
-		v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
+		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+}
+
+func orDash(s *string) string {
+	if s == nil {
+		return "–"
+	}
+	return *s
 }
 
 func ago(t *time.Time) string {
@@ -224,9 +232,9 @@ func channelList(o *clientOptions) *cobra.Command {
 				return err
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct{ Channels []channelView }) {
-				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tAGENT\tATTACHED\tLAST INBOUND\tLAST SENT\tID")
+				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tAGENT\tPROCESS\tATTACHED\tLAST INBOUND\tLAST SENT\tID")
 				for _, ch := range v.Channels {
-					fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%v\t%s\t%s\t%s\n", ch.Name, ch.Kind, ch.On, ch.Agent, ch.Health.Attached,
+					fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%v\t%s\t%s\t%s\n", ch.Name, ch.Kind, ch.On, ch.Agent, orDash(ch.Health.Process), ch.Health.Attached,
 						ago(ch.Health.LastIn), ago(ch.Health.LastSent), ch.ID)
 				}
 			})

@@ -111,7 +111,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Hub: h, Slots: slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -133,6 +133,7 @@ func newSupervisor(c config.Serve, st *store.Store, h *hub.Hub, slots *bridge.Sl
 	return supervisor.New(supervisor.Options{
 		Store: st, Hub: h, Slots: slots, Load: loader(c), Self: self, Data: c.Data, Version: version,
 		RequireSums: c.RequireChecksums, NoShim: c.NoShim, Log: log,
+		OnState: func(st supervisor.Status) { h.Events.PluginState(st.Name, string(st.State), st.Reason) },
 	})
 }
 

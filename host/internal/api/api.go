@@ -19,14 +19,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Plugins, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store   *store.Store
 	Hub     *hub.Hub
 	Slots   *bridge.Slots
+	Plugins *supervisor.Supervisor // nil = the host runs none
 	Keys    *auth.Keys
 	Assets  fs.FS
 	Log     *slog.Logger
@@ -91,6 +93,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.tokens()
 	s.messages()
 	s.adapters()
+	s.plugins()
 	s.audit()
 	mux.HandleFunc("GET /api/v1/events", s.events)
 	mux.HandleFunc("GET "+wire.Path, s.upgrade)
@@ -168,6 +171,10 @@ func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
 	if err := s.readiness.check(s.Ready); err != nil {
 		s.Log.Warn("not ready", "error", err)
 		plain(w, http.StatusServiceUnavailable, "store is not writable\n")
+		return
+	}
+	if err := s.pluginsSettled(); err != nil {
+		plain(w, http.StatusServiceUnavailable, err.Error()+"\n")
 		return
 	}
 	plain(w, http.StatusOK, "ready\n")

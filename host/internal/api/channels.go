@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -28,14 +29,10 @@ type Kind struct {
 
 const kindBridge = "bridge"
 
-var kinds = []Kind{{kindBridge, true, true, "An adapter that connects by WebSocket with a token"}}
-
-// reservedNames can't be names of channels: they are, or will be, kinds.
-var reservedNames = []string{"bridge", "plugin", "agui", "bridle"}
-
-const nameRule = "[a-z0-9][a-z0-9._-]{0,62}, no kind's name and no UUID"
-
-var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+var kinds = []Kind{
+	{kindBridge, true, true, "An adapter that connects by WebSocket with a token"},
+	{supervisor.Kind, false, false, "An adapter that the host runs as a process; plugins.yaml makes its channel"},
+}
 
 // Limits of a channel's lists.
 const (
@@ -145,11 +142,14 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if row.Kind == "" {
 		row.Kind = kindBridge
 	}
+	if row.Kind == supervisor.Kind {
+		return nil, field(422, "body.kind", "channels of plugins are made by plugins.yaml: expected "+kindBridge, in.Body.Kind)
+	}
 	if row.Kind != kindBridge {
 		return nil, field(422, "body.kind", "expected "+kindBridge, in.Body.Kind)
 	}
 	if in.Body.Name == nil {
-		return nil, field(422, "body.name", "absent, expected "+nameRule, "")
+		return nil, field(422, "body.name", "absent, expected "+config.NameRule, "")
 	}
 	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
 		return nil, err
@@ -187,6 +187,9 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkOwned(row, in.Body); err != nil {
+		return nil, err
+	}
 	if err := s.apply(&row, in.Body); err != nil {
 		return nil, err
 	}
@@ -198,6 +201,9 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if !row.Enabled {
 		s.Slots.Detach(row.Key, wire.CloseRevoked, "channel disabled")
 	}
+	if s.owner(row) != "" {
+		s.Plugins.ChannelChanged(row.Name, row.Enabled)
+	}
 	shown, err := s.show(ctx, row)
 	return &body[Channel]{shown}, err
 }
@@ -206,6 +212,9 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	if at := s.owner(row); at != "" {
+		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin: remove its entry first, " + at)
 	}
 	if err := s.Store.DeleteChannel(ctx, row, s.by("channel.delete", row.Name, nil)); err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
@@ -290,9 +299,8 @@ func set[T any](dst, value *T) {
 }
 
 func checkName(name string) error {
-	_, isUUID := uuid.Parse(name)
-	if !nameForm.MatchString(name) || slices.Contains(reservedNames, name) || isUUID == nil {
-		return field(422, "body.name", "expected "+nameRule, clip(name))
+	if config.CheckName(name) != nil {
+		return field(422, "body.name", "expected "+config.NameRule, clip(name))
 	}
 	return nil
 }
@@ -328,7 +336,7 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	_, attached := s.Hub.Attached(r.Key)
-	h := Health{Attached: attached}
+	h := Health{Process: s.process(r), Attached: attached}
 	if id := chain.LastIn(); id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}

@@ -34,17 +34,33 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	e := &stream{s: s, w: w, c: http.NewResponseController(w), last: last}
+	e := &stream{sse: newSSE(w), s: s, last: last}
 	if err := e.run(r); err != nil {
 		s.Log.Debug("event stream ended", "remote", r.RemoteAddr, "error", err)
 	}
 }
 
+// sse writes server-sent events to one reader.
+type sse struct {
+	w http.ResponseWriter
+	c *http.ResponseController
+}
+
+func newSSE(w http.ResponseWriter) *sse { return &sse{w, http.NewResponseController(w)} }
+
+// write sends text at once; a reader that takes nothing for 10 s is given up.
+func (e *sse) write(text string) error {
+	_ = e.c.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	if _, err := e.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return e.c.Flush()
+}
+
 // stream is one reader of events.
 type stream struct {
+	*sse
 	s    *server
-	w    http.ResponseWriter
-	c    *http.ResponseController
 	last store.MessageID // newest message that the reader has
 }
 
@@ -131,16 +147,15 @@ func (e *stream) event(ev hub.Event) error {
 			State     string `json:"state"`
 			Reason    string `json:"reason,omitempty"`
 		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason)}
+	case hub.EventPlugin:
+		data = struct {
+			ChannelID string `json:"channel_id,omitempty"`
+			Name      string `json:"name"`
+			State     string `json:"state"`
+			Reason    string `json:"reason,omitempty"`
+		}{ev.ChannelID, ev.ChannelName, ev.Plugin, string(ev.Reason)}
 	default:
 		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)
 	}
 	return e.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
-}
-
-func (e *stream) write(text string) error {
-	_ = e.c.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	if _, err := e.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return e.c.Flush()
 }

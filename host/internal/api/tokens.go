@@ -10,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -84,6 +85,9 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	if row.Kind == supervisor.Kind {
+		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")
 	}
 	b := rotateBody{}
 	if in.Body != nil {

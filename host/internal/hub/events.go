@@ -18,6 +18,7 @@ const (
 	EventState    EventType = "message.state"
 	EventAttached EventType = "adapter.attached"
 	EventDetached EventType = "adapter.detached"
+	EventPlugin   EventType = "plugin.state"
 )
 
 // Event is one thing that happened. Which fields count follows from Type.
@@ -30,6 +31,7 @@ type Event struct {
 	State       store.State
 	Reason      store.Reason
 	Attachment  Summary
+	Plugin      string // its new state; its name is the channel's
 }
 
 // Events hands events to subscribers. A subscriber that does not keep up is
@@ -70,6 +72,11 @@ func (e *Events) drop(ch chan Event) {
 
 // wanted reports whether anybody listens.
 func (e *Events) wanted() bool { return e.any.Load() > 0 }
+
+// PluginState tells of a plugin's new state. It does not block.
+func (e *Events) PluginState(name, state, reason string) {
+	e.publish(Event{Type: EventPlugin, ChannelName: name, Plugin: state, Reason: store.Reason(reason)})
+}
 
 func (e *Events) publish(ev Event) {
 	if !e.wanted() {

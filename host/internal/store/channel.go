@@ -53,6 +53,11 @@ func (s *Store) audit(ctx context.Context, q *db.Queries, c Change) error {
 	})
 }
 
+// Note adds a line to the audit log for what changed nothing else.
+func (s *Store) Note(ctx context.Context, c Change) error {
+	return s.change(func(q *db.Queries) error { return s.audit(ctx, q, c) })
+}
+
 // Audit reads up to n changes, newest first, from before id; 0 starts.
 func (s *Store) Audit(ctx context.Context, before int64, n int) ([]Change, error) {
 	if before == 0 {

@@ -186,3 +186,12 @@ func (t target) check(pin, required bool) error {
 	}
 	return nil
 }
+
+// HashOf is Hash of what a plugin's command runs.
+func HashOf(p config.Plugin, self string) (Sum, error) {
+	t, err := find(p, self)
+	if err != nil {
+		return Sum{}, err
+	}
+	return Hash(t.file)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
+)
+
+// How a check ends.
+const (
+	checkOK   = "ok"
+	checkWarn = "warn" // works, but an operator should know
+	checkFail = "fail" // does not work
+)
+
+// finding is one line of the doctor.
+type finding struct {
+	Result string `json:"result"`
+	What   string `json:"what"`
+	Detail string `json:"detail"`
+}
+
+func doctorCommand(o *clientOptions) *cobra.Command {
+	var file pluginFile
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look for what could keep a host from working here", Args: cobra.NoArgs,
+		Long: "Look at the data directory, the key, plugins.yaml, the limits that this machine offers, and the host if one\nruns. Changes nothing. Exits with 1 if something does not work.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := slices.Concat(checkData(o.data), checkPlugins(&file), []finding{checkLimits(), checkHost(cmd.Context(), o)})
+			raw, err := json.Marshal(map[string]any{"checks": found})
+			if err != nil {
+				return fmt.Errorf("encode result: %w", err)
+			}
+			err = show(cmd, o, raw, func(w io.Writer, v struct{ Checks []finding }) {
+				for _, f := range v.Checks {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", f.Result, f.What, clean(f.Detail))
+				}
+			})
+			if err == nil && slices.ContainsFunc(found, func(f finding) bool { return f.Result == checkFail }) {
+				return exitError(1)
+			}
+			return err
+		},
+	}
+	file.add(cmd)
+	return cmd
+}
+
+// checkData looks at the data directory without taking it from a host.
+func checkData(dir string) []finding {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []finding{{checkWarn, "data directory", dir + " is not there yet: the first start makes it"}}
+	case err != nil:
+		return []finding{{checkFail, "data directory", err.Error()}}
+	case !info.IsDir():
+		return []finding{{checkFail, "data directory", dir + " is not a directory"}}
+	}
+	found := []finding{{checkOK, "data directory", dir}}
+	probe, err := os.CreateTemp(dir, ".doctor-")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
+		found[0] = finding{checkFail, "data directory", "not writable: " + err.Error()}
+	}
+	key, err := os.Stat(filepath.Join(dir, auth.KeyFile))
+	switch {
+	case err != nil:
+		found = append(found, finding{checkWarn, "admin key", err.Error()})
+	case key.Mode().Perm()&0o077 != 0:
+		found = append(found, finding{checkFail, "admin key", fmt.Sprintf("mode %o, expected 600: others can read it", key.Mode().Perm())})
+	default:
+		found = append(found, finding{checkOK, "admin key", fmt.Sprintf("mode %o", key.Mode().Perm())})
+	}
+	return found
+}
+
+// checkPlugins reads plugins.yaml and checks every program.
+func checkPlugins(file *pluginFile) []finding {
+	if _, err := os.Stat(file.name); errors.Is(err, fs.ErrNotExist) {
+		result := checkOK
+		if file.name != config.DefaultPlugins {
+			result = checkFail
+		}
+		return []finding{{result, "plugins", file.name + " is not there"}}
+	}
+	all, err := file.load()
+	if err != nil {
+		var found []finding
+		for line := range strings.Lines(err.Error()) {
+			found = append(found, finding{checkFail, "plugins", strings.TrimSpace(line)})
+		}
+		return found
+	}
+	found := []finding{{checkOK, "plugins", fmt.Sprintf("%s has %d", file.name, len(all))}}
+	verdicts, err := verifyPlugins(all, nil, false, file.name)
+	if err != nil {
+		return append(found, finding{checkFail, "plugins", err.Error()})
+	}
+	for _, v := range verdicts {
+		if v.OK {
+			found = append(found, finding{checkOK, "plugin " + v.Name, v.Found})
+		} else {
+			found = append(found, finding{checkFail, "plugin " + v.Name, v.Reason})
+		}
+	}
+	return found
+}
+
+// checkLimits says what bounds the memory of plugins here.
+func checkLimits() finding {
+	by, why := child.Limiter()
+	switch {
+	case by == "none":
+		return finding{checkWarn, "memory limits of plugins", "not enforced: " + why}
+	case why != "":
+		return finding{checkOK, "memory limits of plugins", fmt.Sprintf("by %s, for each process (%s)", by, why)}
+	}
+	return finding{checkOK, "memory limits of plugins", "by " + by + ", for all processes of a plugin together"}
+}
+
+// doctorPatience bounds the question to a host.
+const doctorPatience = 5 * time.Second
+
+func checkHost(ctx context.Context, o *clientOptions) finding {
+	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(o.url, "/")+"/readyz", nil)
+	if err != nil {
+		return finding{checkFail, "host", err.Error()}
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return finding{checkWarn, "host", "none at " + o.url}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // only to be shown
+	if resp.StatusCode != http.StatusOK {
+		return finding{checkFail, "host", o.url + " answers: " + strings.TrimSpace(string(text))}
+	}
+	return finding{checkOK, "host", o.url + " is ready"}
+}

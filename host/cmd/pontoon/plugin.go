@@ -1,0 +1,237 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/spf13/cobra"
+)
+
+// pluginView is a plugin as the commands print it.
+type pluginView struct {
+	Name     string     `json:"name"`
+	State    string     `json:"state"`
+	Reason   string     `json:"reason"`
+	Since    *time.Time `json:"since"`
+	PID      int        `json:"pid"`
+	Restarts int        `json:"restarts"`
+	Pinned   bool       `json:"pinned"`
+	Health   struct {
+		Attached bool       `json:"attached"`
+		LastIn   *time.Time `json:"last_inbound_at"`
+		LastSent *time.Time `json:"last_sent_at"`
+	} `json:"health"`
+}
+
+func pluginCommand(o *clientOptions) *cobra.Command {
+	cmd := &cobra.Command{Use: "plugin", Short: "Manage the adapters that the host runs", Args: cobra.NoArgs, RunE: helpOnly}
+	cmd.AddCommand(pluginList(o), pluginLogs(o), pluginReload(o), pluginHash(o), pluginVerify(o),
+		pluginOperate(o, "restart", "Stop and start a plugin, also out of quarantine"),
+		pluginOperate(o, "enable", "Start a plugin, for good"),
+		pluginOperate(o, "disable", "Stop a plugin, for good"))
+	return cmd
+}
+
+func pluginList(o *clientOptions) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the plugins, and what is known of each", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.all(cmd.Context(), "/plugins", "plugins")
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v struct{ Plugins []pluginView }) {
+				fmt.Fprintln(w, "NAME\tPROCESS\tPID\tSINCE\tRESTARTS\tATTACHED\tLAST INBOUND\tLAST SENT\tPINNED\tREASON")
+				for _, p := range v.Plugins {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\t%s\t%s\t%v\t%s\n", p.Name, p.State, pidText(p.PID), ago(p.Since), p.Restarts, p.Health.Attached,
+						ago(p.Health.LastIn), ago(p.Health.LastSent), p.Pinned, clean(p.Reason))
+				}
+			})
+		},
+	}
+}
+
+func pidText(pid int) string {
+	if pid == 0 {
+		return "–"
+	}
+	return strconv.Itoa(pid)
+}
+
+func pluginOperate(o *clientOptions, verb, about string) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " NAME", Short: about, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.call(cmd.Context(), http.MethodPost, "/plugins/"+url.PathEscape(args[0])+"/"+verb, nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, p pluginView) {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.State, clean(p.Reason))
+			})
+		},
+	}
+}
+
+func pluginReload(o *clientOptions) *cobra.Command {
+	return &cobra.Command{
+		Use: "reload", Short: "Read plugins.yaml again; an invalid file changes nothing", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.call(cmd.Context(), http.MethodPost, "/plugins/_reload", nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v struct{ Added, Removed, Changed, Unchanged []string }) {
+				for _, part := range []struct {
+					what  string
+					names []string
+				}{{"added", v.Added}, {"removed", v.Removed}, {"changed", v.Changed}, {"unchanged", v.Unchanged}} {
+					fmt.Fprintf(w, "%s\t%s\n", part.what, strings.Join(part.names, ", "))
+				}
+			})
+		},
+	}
+}
+
+// lineView is a plugin's line as the commands print it.
+type lineView struct {
+	Seq    int64     `json:"seq"`
+	At     time.Time `json:"at"`
+	Stream string    `json:"stream"`
+	Text   string    `json:"text"`
+}
+
+func (l lineView) print(w io.Writer) {
+	fmt.Fprintf(w, "%s  %-6s  %s\n", l.At.Local().Format(time.DateTime), l.Stream, clean(l.Text))
+}
+
+func pluginLogs(o *clientOptions) *cobra.Command {
+	var limit int
+	var follow bool
+	cmd := &cobra.Command{
+		Use: "logs NAME", Short: "Show what a plugin wrote, oldest first", Args: cobra.ExactArgs(1),
+		Long: "Show the newest lines that a plugin wrote, and what the host noted of it. The host keeps 1,000.\nWith --follow --json, one line's JSON a line.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if limit < 1 || limit > 1000 {
+				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 1000", limit)}
+			}
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			path := "/plugins/" + url.PathEscape(args[0]) + "/logs?limit=" + strconv.Itoa(limit)
+			if follow {
+				f := lineFollower{c: c, w: cmd.OutOrStdout(), json: o.json, path: path + "&follow=true"}
+				return f.follow(cmd.Context())
+			}
+			raw, err := c.call(cmd.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
+				return err
+			}
+			var v struct{ Lines []lineView }
+			if err := json.Unmarshal(raw, &v); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			for _, l := range v.Lines {
+				l.print(cmd.OutOrStdout())
+			}
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&limit, "limit", 200, "how many, at most 1000")
+	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what comes")
+	return cmd
+}
+
+// lineFollower prints a plugin's lines as they come.
+type lineFollower struct {
+	c    *client
+	w    io.Writer
+	json bool
+	path string
+	last int64
+}
+
+// follow reads the stream until ctx ends, and opens it again when it breaks. A
+// plugin that does not exist is an error at once.
+func (f *lineFollower) follow(ctx context.Context) error {
+	wait := backoff.NewExponentialBackOff()
+	wait.MaxInterval = 10 * time.Second
+	first := true
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := f.stream(ctx, func() { first = false; wait.Reset() })
+		if ctx.Err() != nil {
+			return struct{}{}, backoff.Permanent(ctx.Err())
+		}
+		if first {
+			return struct{}{}, backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (f *lineFollower) stream(ctx context.Context, opened func()) error {
+	header := http.Header{}
+	if f.last != 0 {
+		header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
+	}
+	resp, err := f.c.do(ctx, http.MethodGet, f.path, nil, header)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	opened()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxAnswer)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var l lineView
+		if err := json.Unmarshal([]byte(data), &l); err != nil {
+			return fmt.Errorf("read line: %w", err)
+		}
+		if l.Seq < f.last {
+			fmt.Fprintln(os.Stderr, "pontoon: the host was started again")
+		}
+		f.last = l.Seq
+		if f.json {
+			fmt.Fprintln(f.w, data)
+		} else {
+			l.print(f.w)
+		}
+	}
+	return errors.Join(lines.Err(), errors.New("log stream ended"))
+}

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
+)
+
+// Plugin is one adapter of plugins.yaml, its process and its channel.
+type Plugin struct {
+	Name        string     `json:"name"`
+	State       string     `json:"state" enum:"disabled,starting,running,backoff,quarantined,stopping"`
+	Reason      string     `json:"reason" doc:"Why it is not running, or last was not"`
+	Since       time.Time  `json:"since" doc:"When the state began"`
+	PID         int        `json:"pid" doc:"0 = no process"`
+	Restarts    int        `json:"restarts" doc:"Since the host started"`
+	NextStartAt *time.Time `json:"next_start_at"`
+	Command     []string   `json:"command" doc:"As the file has it: nothing filled in"`
+	Pinned      bool       `json:"pinned" doc:"Whether the file has its sha256"`
+	SHA256      string     `json:"sha256" doc:"Of what runs, or ran last, if pinned"`
+	MemoryLimit int64      `json:"memory_limit" doc:"Bytes"`
+	LimitBy     string     `json:"limit_by" doc:"What enforces the limit: cgroup, rlimit or none; empty = it never ran"`
+	Source      string     `json:"source" doc:"FILE:LINE of its entry"`
+	ChannelID   string     `json:"channel_id" doc:"Empty while it has none"`
+	Health      Health     `json:"health"`
+}
+
+type pluginList struct {
+	Plugins    []Plugin `json:"plugins"`
+	NextCursor string   `json:"next_cursor,omitempty"`
+}
+
+// PluginRef names a plugin.
+type PluginRef struct {
+	Name string `path:"name" maxLength:"64"`
+}
+
+// Reloaded is what reading plugins.yaml again changed, by name.
+type Reloaded struct {
+	Added     []string `json:"added"`
+	Removed   []string `json:"removed"`
+	Changed   []string `json:"changed"`
+	Unchanged []string `json:"unchanged"`
+}
+
+// Verified is what a check of a plugin's program gave.
+type Verified struct {
+	OK     bool   `json:"ok"`
+	Found  string `json:"found"`
+	Reason string `json:"reason" doc:"Why it may not run"`
+}
+
+func (s *server) plugins() {
+	if s.Plugins == nil {
+		return
+	}
+	huma.Register(s.api, operation("GET", "/plugins", "list-plugins", "Adapters of plugins.yaml, in its order", 200, 422), s.listPlugins)
+	huma.Register(s.api, operation("GET", "/plugins/{name}", "get-plugin", "One plugin", 200, 404), s.getPlugin)
+	huma.Register(s.api, operation("GET", "/plugins/{name}/logs", "list-plugin-logs", "Newest lines that a plugin wrote, oldest first; with Accept: text/event-stream or follow=true it goes on", 200, 404, 422), s.pluginLogs)
+	huma.Register(s.api, operation("POST", "/plugins/{name}/verify", "verify-plugin", "Check a plugin's program as a start would", 200, 404), s.verifyPlugin)
+	huma.Register(s.api, operation("POST", "/plugins/_reload", "reload-plugins", "Read plugins.yaml again; an invalid file changes nothing", 200, 422), s.reloadPlugins)
+	for verb, op := range map[string]struct {
+		about string
+		do    func(context.Context, string) error
+	}{
+		"restart": {"Stop and start a plugin, also out of quarantine", func(_ context.Context, name string) error { return s.Plugins.Restart(name) }},
+		"enable":  {"Start a plugin, for good", s.Plugins.Enable},
+		"disable": {"Stop a plugin, for good", s.Plugins.Disable},
+	} {
+		huma.Register(s.api, operation("POST", "/plugins/{name}/"+verb, verb+"-plugin", op.about, 200, 404, 409), s.operatePlugin(verb, op.do))
+	}
+}
+
+func (s *server) showPlugin(ctx context.Context, st supervisor.Status) (Plugin, error) {
+	p := Plugin{
+		Name: st.Name, State: string(st.State), Reason: st.Reason, Since: *when(st.Since), PID: st.Pid, Restarts: st.Restarts,
+		NextStartAt: when(st.NextStart), Command: orEmpty(st.Command), Pinned: st.Pinned, SHA256: st.SHA256,
+		MemoryLimit: st.Memory, LimitBy: st.LimitBy, Source: st.Source,
+	}
+	row, err := s.Store.Channel(ctx, st.Name)
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.Kind != supervisor.Kind {
+		state := p.State
+		p.Health.Process = &state
+		return p, nil
+	}
+	if err != nil {
+		return p, s.fault(err, "plugin "+st.Name)
+	}
+	shown, err := s.show(ctx, row)
+	p.ChannelID, p.Health = shown.ID, shown.Health
+	return p, err
+}
+
+func (s *server) listPlugins(ctx context.Context, in *Page) (*body[pluginList], error) {
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	all := s.Plugins.List()
+	from := min(int(after), len(all))
+	part := all[from:min(from+in.Limit, len(all))]
+	out := pluginList{Plugins: make([]Plugin, len(part))}
+	for i, st := range part {
+		if out.Plugins[i], err = s.showPlugin(ctx, st); err != nil {
+			return nil, err
+		}
+	}
+	if from+len(part) < len(all) {
+		out.NextCursor = in.next(len(part), func() int64 { return int64(from + len(part)) })
+	}
+	return &body[pluginList]{out}, nil
+}
+
+func (s *server) getPlugin(ctx context.Context, in *PluginRef) (*body[Plugin], error) {
+	st, err := s.Plugins.Status(in.Name)
+	if err != nil {
+		return nil, s.pluginFault(err, in.Name)
+	}
+	shown, err := s.showPlugin(ctx, st)
+	return &body[Plugin]{shown}, err
+}
+
+// pluginFault turns the supervisor's errors into problems.
+func (s *server) pluginFault(err error, name string) error {
+	switch {
+	case errors.Is(err, supervisor.ErrUnknown):
+		return huma.Error404NotFound("plugin " + clip(name) + ": not found in plugins.yaml")
+	case errors.Is(err, supervisor.ErrByFile), errors.Is(err, supervisor.ErrDisabled):
+		return huma.Error409Conflict("plugin " + name + ": " + err.Error())
+	}
+	return s.fault(err, "plugin "+name)
+}
+
+func (s *server) operatePlugin(verb string, do func(context.Context, string) error) func(context.Context, *PluginRef) (*body[Plugin], error) {
+	return func(ctx context.Context, in *PluginRef) (*body[Plugin], error) {
+		if err := do(ctx, in.Name); err != nil {
+			return nil, s.pluginFault(err, in.Name)
+		}
+		if verb == "restart" { // the others are changes of the channel, which are noted with it
+			if err := s.Store.Note(ctx, s.by("plugin.restart", in.Name, nil)); err != nil {
+				return nil, s.fault(err, "audit log")
+			}
+		}
+		return s.getPlugin(ctx, in)
+	}
+}
+
+func (s *server) verifyPlugin(_ context.Context, in *PluginRef) (*body[Verified], error) {
+	found, err := s.Plugins.Verify(in.Name)
+	if errors.Is(err, supervisor.ErrUnknown) {
+		return nil, s.pluginFault(err, in.Name)
+	}
+	v := Verified{OK: err == nil, Found: found}
+	if err != nil {
+		v.Reason = err.Error()
+	}
+	return &body[Verified]{v}, nil
+}
+
+func (s *server) reloadPlugins(ctx context.Context, _ *struct{}) (*body[Reloaded], error) {
+	c, err := s.Plugins.Reload(context.WithoutCancel(ctx)) // half a reload would be worse
+	if err != nil {
+		var lines []error
+		for line := range strings.Lines(err.Error()) {
+			lines = append(lines, &huma.ErrorDetail{Message: strings.TrimSpace(line), Location: "plugins.yaml"})
+		}
+		return nil, quiet(http.StatusUnprocessableEntity, "plugins.yaml refused, nothing changed", lines...)
+	}
+	out := Reloaded{orEmpty(c.Added), orEmpty(c.Removed), orEmpty(c.Changed), orEmpty(c.Unchanged)}
+	if err := s.Store.Note(ctx, s.by("plugins.reload", "plugins.yaml", out)); err != nil {
+		return nil, s.fault(err, "audit log")
+	}
+	return &body[Reloaded]{out}, nil
+}
+
+// checkOwned refuses changes of a plugin's channel that plugins.yaml owns.
+func (s *server) checkOwned(row store.Channel, b PolicyBody) error {
+	if row.Kind == supervisor.Kind && b.Name != nil && *b.Name != row.Name {
+		return field(http.StatusConflict, "body.name", "is that of a plugin: rename it in plugins.yaml", "")
+	}
+	return nil
+}
+
+// owner is where plugins.yaml says that the channel is a plugin's; "" if it no
+// longer does.
+func (s *server) owner(row store.Channel) string {
+	if s.Plugins == nil || row.Kind != supervisor.Kind {
+		return ""
+	}
+	p, ok := s.Plugins.Plugin(row.Name)
+	if !ok {
+		return ""
+	}
+	return p.Source
+}
+
+// process is the state of the channel's process; nil = the host runs none.
+func (s *server) process(row store.Channel) *string {
+	if s.owner(row) == "" {
+		return nil
+	}
+	st, err := s.Plugins.Status(row.Name)
+	if err != nil {
+		return nil // its entry has just gone
+	}
+	state := string(st.State)
+	return &state
+}
+
+// pluginsSettled is nil once no plugin's first start is under way.
+func (s *server) pluginsSettled() error {
+	if s.Plugins == nil {
+		return nil
+	}
+	if ok, waiting := s.Plugins.Settled(); !ok {
+		return errors.New("plugins not settled: " + waiting + " is starting")
+	}
+	return nil
+}
