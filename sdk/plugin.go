@@ -38,7 +38,6 @@ func startPlugin(ctx context.Context, platform string, a Adapter, args []string,
 	defer cancel(nil)
 	orphaned := watchParent(cancel)
 	server := transport.NewPluginServer()
-	own := os.Stderr
 	go server.Serve() // ends when the host says so, or with the process
 	go func() {
 		select {
@@ -48,7 +47,7 @@ func startPlugin(ctx context.Context, platform string, a Adapter, args []string,
 		}
 	}()
 	done := make(chan error, 1)
-	go func() { done <- servePlugin(ctx, platform, a, server, own, logTo(stderr, verbose)) }()
+	go func() { done <- servePlugin(ctx, platform, a, server, logTo(stderr, verbose)) }()
 	select {
 	case err := <-done:
 		return err
@@ -74,9 +73,9 @@ func pluginFlags(args []string) (verbose bool, err error) {
 	return *v, nil
 }
 
-func servePlugin(ctx context.Context, platform string, a Adapter, server *transport.PluginServer, stderr *os.File, log *slog.Logger) error {
+func servePlugin(ctx context.Context, platform string, a Adapter, server *transport.PluginServer, log *slog.Logger) error {
 	wait, cancel := context.WithTimeoutCause(ctx, hostPatience, errNoHost)
-	setup, err := server.Setup(wait, stderr)
+	setup, err := server.Setup(wait)
 	cancel()
 	if err != nil {
 		return endOfPlugin(err)

@@ -33,21 +33,25 @@ type PluginServer struct {
 	attached chan *Stream
 	gone     chan struct{} // closed when Serve has returned
 
+	stdout, stderr *os.File // the process's own
+
 	mu      sync.Mutex // guards current
 	current *Stream
 }
 
 // NewPluginServer makes the server; Serve runs it.
 func NewPluginServer() *PluginServer {
-	return &PluginServer{setup: make(chan Setup, 1), attached: make(chan *Stream), gone: make(chan struct{})}
+	return &PluginServer{
+		setup: make(chan Setup, 1), attached: make(chan *Stream), gone: make(chan struct{}),
+		stdout: os.Stdout, stderr: os.Stderr,
+	}
 }
 
 // ErrHostGone ends what waits for a host that has ended the service.
 var ErrHostGone = errors.New("the host has ended the plugin's service")
 
-// Serve does the handshake on standard output and serves until the host ends
-// the service. From when Setup returns, os.Stdout is standard error: nothing
-// but the handshake may be written to standard output.
+// Serve does the handshake on standard output, to which nothing may have been
+// written before, and serves until the host ends the service.
 func (s *PluginServer) Serve() {
 	defer close(s.gone)
 	plugin.Serve(&plugin.ServeConfig{
@@ -101,13 +105,13 @@ func (s *PluginServer) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame])
 	return nil
 }
 
-// Setup waits for the host's first call. stderr is the process's own, which
-// takes what is printed from then on.
-func (s *PluginServer) Setup(ctx context.Context, stderr *os.File) (Setup, error) {
+// Setup waits for the host's first call. What the adapter prints from then on
+// goes to the process's own standard output and error, where the host reads it.
+func (s *PluginServer) Setup(ctx context.Context) (Setup, error) {
 	select {
 	case got := <-s.setup:
-		// go-plugin has put pipes here, which nobody reads.
-		os.Stdout, os.Stderr = stderr, stderr
+		// go-plugin has put pipes of its own here, which nobody reads.
+		os.Stdout, os.Stderr = s.stdout, s.stderr
 		return got, nil
 	case <-s.gone:
 		return Setup{}, ErrHostGone

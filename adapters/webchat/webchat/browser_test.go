@@ -55,6 +55,7 @@ func chromium(t *testing.T) context.Context {
 	browser.stop = func() {
 		stop()
 		stopAlloc()
+		chromedp.FromContext(ctx).Allocator.Wait() // it writes until its end
 		_ = os.RemoveAll(dir)
 	}
 	return ctx

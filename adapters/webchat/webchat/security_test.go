@@ -135,6 +135,30 @@ func TestHello(t *testing.T) {
 	}
 }
 
+// The last page too many is told so.
+func TestManyStreams(t *testing.T) {
+	r := startRig(t, "")
+	for range maxStreams {
+		conn, resp, err := r.dial(http.Header{"Origin": {r.url}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		t.Cleanup(func() { _ = conn.Close() })
+		if err := conn.WriteJSON(map[string]any{"type": "hello", "key": hexID()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, resp, err := r.dial(http.Header{"Origin": {r.url}})
+	if err == nil {
+		_ = conn.Close()
+	}
+	if resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("found %v, expected status 503", err)
+	}
+	_ = resp.Body.Close()
+}
+
 // What the host sends must be an address that runs nothing, in a conversation
 // that can be one.
 func TestRefused(t *testing.T) {

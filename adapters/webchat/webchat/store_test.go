@@ -119,6 +119,10 @@ func TestQueue(t *testing.T) {
 	if no := s.act(c, &entry{Client: "1", Kind: kindText}); no != nil || len(c.queue) != 2 {
 		t.Errorf("a repetition: refused %v, %d wait", no, len(c.queue))
 	}
+	tight := newStore(bounds{conversations: 1, entries: 4, bytes: 4000, total: 6000, queue: 2, queued: 10})
+	if no := tight.act(tight.conv(t, "a"), &entry{Client: "1", Kind: kindText, Text: "eleven char"}); no == nil || no.Retry == 0 {
+		t.Errorf("over the bytes that may wait: refused %v", no)
+	}
 	if got := s.claim(); len(got) != 1 || len(s.claim()) != 0 {
 		t.Error("a claimed conversation is claimed twice")
 	}

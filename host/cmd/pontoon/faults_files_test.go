@@ -44,15 +44,17 @@ func TestChecksum(t *testing.T) {
 	flipped := slices.Clone(program)
 	flipped[len(flipped)/2] ^= 1
 	link := filepath.Join(dir, "link")
-	pinned, writable := put("pinned", program, 0o755), put("writable", program, 0o777)
+	pinned := put("pinned", program, 0o755)
 	if err := os.Symlink(pinned, link); err != nil {
 		t.Fatal(err)
 	}
 	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
+	for _, sub := range []string{open, filepath.Join(dir, "mode")} {
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	inOpen := put("open/program", program, 0o755)
+	inOpen, writable := put("open/program", program, 0o755), put("mode/program", program, 0o777)
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}

@@ -257,10 +257,16 @@ func (p *pit) processes() map[int]string {
 	return all
 }
 
-// none waits until no such process is left, and returns how long that took.
-func (p *pit) none(within time.Duration) time.Duration {
+// none waits until no such process is left.
+func (p *pit) none(within time.Duration) {
 	p.t.Helper()
-	began := time.Now()
+	p.goneSince(time.Now(), within)
+}
+
+// goneSince waits until no such process is left, and returns how long after
+// began that was.
+func (p *pit) goneSince(began time.Time, within time.Duration) time.Duration {
+	p.t.Helper()
 	for {
 		left := p.processes()
 		took := time.Since(began)

@@ -142,7 +142,8 @@ func drained(t *testing.T, p *pit, name string) {
 	})
 	eventually(t, "further output is kept", func() bool {
 		p.line(t, name, "print 1", "printed")
-		return strings.Contains(p.log(name), "stdout: printed to standard output 0") && strings.Contains(p.log(name), "stderr: printed to standard error 0")
+		log := p.log(name)
+		return strings.Contains(log, "printed to standard output 0") && strings.Contains(log, "printed to standard error 0")
 	})
 }
 

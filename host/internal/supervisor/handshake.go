@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	plugin "github.com/hashicorp/go-plugin"
 )
@@ -102,14 +103,15 @@ func checkSocket(path, dir string) error {
 }
 
 // clip keeps what a plugin says short, and one line.
-func clip(s string) string {
-	const most = 120
+func clip(s string) string { return clipTo(s, 120) }
+
+func clipTo(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r

@@ -122,6 +122,7 @@ func (v *service) set(change func(*Status)) {
 	v.mu.Lock()
 	before := v.status.State
 	change(&v.status)
+	v.status.Reason = clipTo(v.status.Reason, maxReason)
 	if v.status.State != before {
 		v.status.Since = time.Now()
 	}
@@ -180,6 +181,9 @@ func (v *service) Serve(ctx context.Context) error {
 	v.set(func(st *Status) { st.State, st.Pid = Stopping, 0 })
 	return ctx.Err()
 }
+
+// maxReason bounds what is said of a plugin's failure, in bytes.
+const maxReason = 500
 
 // errWished ends a life because something else is wanted.
 var errWished = errors.New("stopped by the operator")

@@ -13,11 +13,11 @@ import (
 )
 
 // A plugin that was cut off for a reason that passes is attached again after
-// attachPause, at most maxAttach times in attachWindow.
+// attachPause, if its stream had lasted for attachAgain: the platform's
+// connections survive. One that is cut off sooner has failed.
 const (
-	attachPause  = time.Second
-	maxAttach    = 5
-	attachWindow = time.Minute
+	attachPause = time.Second
+	attachAgain = time.Minute
 )
 
 // link is the plugin's stream as the bridge has it; it notes how that ended.
@@ -71,8 +71,8 @@ func (k *link) end() (err error, passing bool) { //nolint:staticcheck // the err
 // attach puts the plugin's stream into its channel's slot, again after what
 // passes, until it ends for another reason or ctx does.
 func (l *life) attach(ctx context.Context) error {
-	var times []time.Time
 	for {
+		began := time.Now()
 		k, err := l.open(ctx)
 		if err != nil {
 			return err
@@ -83,11 +83,7 @@ func (l *life) attach(ctx context.Context) error {
 		case <-k.ended:
 		}
 		err, passing := k.end()
-		now := time.Now()
-		for len(times) > 0 && now.Sub(times[0]) > attachWindow {
-			times = times[1:]
-		}
-		if times = append(times, now); !passing || len(times) > maxAttach {
+		if !passing || time.Since(began) < attachAgain {
 			return err
 		}
 		l.sup.Log.Warn("plugin's stream ended, will attach again", "plugin", l.order.plugin.Name, "reason", err)

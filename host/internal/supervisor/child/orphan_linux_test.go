@@ -2,8 +2,10 @@ package child
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -230,6 +232,27 @@ func TestShimThatStaysStopped(t *testing.T) {
 	close(stop)
 	<-stopped
 	nothingLeft(t, mark)
+}
+
+// A shim that says nothing at all, here a program that is none, is killed.
+func TestShimThatDoesNotAnswer(t *testing.T) {
+	f, err := openFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.closeKept()
+	defer f.closeGiven() // its end of the socket stays open meanwhile
+	other, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &shimmed{shim: other, control: f.control, from: json.NewDecoder(f.control), begun: math.MaxUint64}
+	c := &Child{proc: h, done: make(chan struct{})}
+	go h.watch(c)
+	c.Kill()
+	if got := end(t, c); got.Err == nil || !strings.Contains(got.Err.Error(), "did not answer") {
+		t.Errorf("got %+v", got)
+	}
 }
 
 // bomb makes two children at each level, each in a session of its own: 127

@@ -14,10 +14,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
-// behave runs an honest adapter; it does not return.
-func behave() {
+// behave runs an honest adapter, and beside it what it does behind its host's
+// back once it serves. It does not return.
+func behave(behind func()) {
 	os.Args = os.Args[:1] // the rest is not for the SDK
-	sdk.Main("hostile", &honest{})
+	sdk.Main("hostile", &honest{behind: behind})
 }
 
 // honest is an adapter whose platform is a TCP port of lines:
@@ -28,6 +29,8 @@ func behave() {
 //
 // What the host sends is written to every connection as "got TEXT".
 type honest struct {
+	behind func() // nil = it has nothing to hide
+
 	mu    sync.Mutex // guards conns
 	conns []net.Conn
 }
@@ -53,6 +56,9 @@ func (a *honest) Run(ctx context.Context, h *sdk.Host) error {
 		if err := os.Rename(config.PortFile+"~", config.PortFile); err != nil {
 			return err
 		}
+	}
+	if a.behind != nil {
+		go a.behind()
 	}
 	for {
 		c, err := ln.Accept()

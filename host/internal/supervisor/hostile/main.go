@@ -75,20 +75,19 @@ func (o options) run() int {
 		return o.serveRaw(nil, s)
 	}
 	if f, ok := sideShows[o.mode]; ok {
-		go func() {
+		behave(func() {
 			time.Sleep(strikeAfter)
 			o.strike()
 			f(o)
 			o.finish()
-		}()
-		behave()
+		})
 	}
 	fmt.Fprintf(os.Stderr, "hostile: found mode %q, expected one of %v\n", o.mode, modes())
 	return 2
 }
 
-// strikeAfter lets the host find it running first.
-const strikeAfter = time.Second
+// strikeAfter is when it misbehaves, from when it serves.
+const strikeAfter = 500 * time.Millisecond
 
 // strike notes when it misbehaved first.
 func (o options) strike() {
@@ -164,7 +163,7 @@ var beginnings = map[string]func(options) int{
 	"fork-start": func(o options) int {
 		o.strike()
 		startFamily(o)
-		behave()
+		behave(nil)
 		return 0
 	},
 	"fork-exit": func(o options) int {

@@ -44,9 +44,12 @@ func (o options) serveRaw(lie lie, s streams) int {
 		return complain(err)
 	}
 	if lie != nil {
+		o.strike()
 		if err := lie(o, dir, &l); err != nil {
 			return complain(err)
 		}
+	}
+	if s.sick {
 		o.strike()
 	}
 	// What is behind the line answers, wherever that is, so that a host that
