@@ -42,6 +42,8 @@ type Stream struct {
 	heard  atomic.Int64
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
+	deaf   atomic.Bool // a write hung: the far end reads nothing
+	stuck  atomic.Bool // a write took longer than it may
 
 	writing sync.Mutex
 	late    *time.Timer // ends a write that hangs
@@ -51,7 +53,10 @@ var _ Conn = (*Stream)(nil)
 
 func newStream(h half, cancel context.CancelFunc) *Stream {
 	s := &Stream{half: h, cancel: cancel}
-	s.late = time.AfterFunc(WriteTimeout, cancel)
+	s.late = time.AfterFunc(WriteTimeout, func() {
+		s.stuck.Store(true)
+		cancel()
+	})
 	s.late.Stop()
 	s.touch()
 	return s
@@ -104,6 +109,8 @@ func (s *Stream) drain() {
 // meaning is what an error of the stream means here.
 func (s *Stream) meaning(err error) error {
 	switch {
+	case s.stuck.Load():
+		return fmt.Errorf("too slow: read nothing for %s", WriteTimeout)
 	case s.closed.Load():
 		return ErrClosed
 	case errors.Is(err, io.EOF):

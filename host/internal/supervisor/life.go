@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -31,13 +30,13 @@ type life struct {
 	dir     string // of its own, removed with it
 	process *process
 	client  *launched
-	since   int64 // seq of the newest log line before it
 }
 
 // live runs one process until it ends, is wanted otherwise (errWished), or ctx
 // ends. It returns when the process and all that it started are gone.
 func (v *service) live(ctx context.Context, o order) (err error) {
-	l := &life{service: v, order: o, since: v.logs.seq()}
+	l := &life{service: v, order: o}
+	v.logs.begin()
 	v.begin()
 	if l.dir, err = os.MkdirTemp(v.sup.run, "p"); err != nil {
 		return fmt.Errorf("make directory: %w", err)
@@ -255,8 +254,10 @@ func (l *life) explain(err error) error {
 	if !itself {
 		return err
 	}
+	l.process.gone() // its last words may still be in the pipe
+	l.process.gone() // all that it said is read
 	what := exitText(exit)
-	if said := l.lastWords(); said != "" {
+	if said := l.logs.lastWords(); said != "" {
 		what += ": " + clip(said)
 	}
 	return errors.New(what)
@@ -271,25 +272,4 @@ func exitText(e child.Exit) string {
 	default:
 		return fmt.Sprintf("exited with status %d", e.Code)
 	}
-}
-
-// lastWords is the line that says most of why the process ended: that of a
-// panic, else the last one.
-func (l *life) lastWords() string {
-	lines, _ := l.logs.read(l.since, maxLines)
-	last := ""
-	for _, line := range lines {
-		if line.Stream != streamStderr {
-			continue
-		}
-		for _, sign := range []string{"panic: ", "fatal error: "} {
-			if strings.HasPrefix(line.Text, sign) {
-				return line.Text
-			}
-		}
-		if strings.TrimSpace(line.Text) != "" {
-			last = line.Text
-		}
-	}
-	return last
 }

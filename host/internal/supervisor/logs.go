@@ -38,6 +38,7 @@ type logs struct {
 	lines   []Line     // a ring once it is full; the line of seq is at (seq-1) % maxLines
 	last    int64      // seq of the newest
 	dropped int        // by the rate limit, since the last kept line
+	words   lastWords
 	changed chan struct{}
 }
 
@@ -48,6 +49,9 @@ func newLogs(onLine func(Line)) *logs {
 // add keeps a line of the plugin, unless it writes too many.
 func (l *logs) add(stream, text string) {
 	l.mu.Lock()
+	if stream == streamStderr {
+		l.words.hear(text)
+	}
 	if !l.limit.Allow() {
 		l.dropped++
 		l.mu.Unlock()
@@ -104,23 +108,41 @@ func (l *logs) read(after int64, n int) ([]Line, <-chan struct{}) {
 	return out, l.changed
 }
 
-// lastOf is the newest line of a stream, "" if none is kept since seq.
-func (l *logs) lastOf(stream string, since int64) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for seq := l.last; seq > since && seq > l.last-int64(len(l.lines)); seq-- {
-		if line := l.lines[(seq-1)%maxLines]; line.Stream == stream && strings.TrimSpace(line.Text) != "" {
-			return line.Text
+// lastWords is what a process said that tells most of why it ended: the line of
+// a panic, else the last one. The rate limit does not count here: a stack trace
+// is longer than it.
+type lastWords struct{ telling, last string }
+
+func (w *lastWords) hear(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	w.last = text
+	if w.telling != "" {
+		return
+	}
+	for _, sign := range []string{"panic: ", "fatal error: "} { // Go's
+		if strings.HasPrefix(text, sign) {
+			w.telling = text
 		}
 	}
-	return ""
 }
 
-// seq is that of the newest line.
-func (l *logs) seq() int64 {
+// begin forgets the last words of the process before.
+func (l *logs) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.last
+	l.words = lastWords{}
+}
+
+// lastWords are those of the process since begin; "" if it said nothing.
+func (l *logs) lastWords() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.words.telling != "" {
+		return l.words.telling
+	}
+	return l.words.last
 }
 
 // drain reads until the stream ends and keeps its lines. It never stops

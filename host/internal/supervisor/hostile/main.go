@@ -3,12 +3,13 @@
 // Command hostile is a plugin that misbehaves on demand: what a supervisor must
 // survive. Tests alone run it.
 //
-//	hostile MODE [struck=FILE] [once] [elsewhere=HOST:PORT] [mark=TEXT]
+//	hostile MODE [struck=FILE] [once] [elsewhere=HOST:PORT] [megabytes=N] [mark=TEXT]
 //
 // struck is the file that notes when it first misbehaved, as Unix nanoseconds;
 // FILE.done is there once it has done what it wanted and lives.
 // With once it behaves if that file is there. elsewhere is an address that the
-// host must not dial. mark does nothing but show in the process list.
+// host must not dial. megabytes is what a flood writes, 100 unless told. mark
+// does nothing but show in the process list.
 //
 // The config of a plugin that behaves is {"port_file": FILE}: FILE gets the
 // address of a line port, by which a test makes it talk (see behave.go).
@@ -28,6 +29,7 @@ type options struct {
 	mode      string
 	struck    string
 	elsewhere string
+	megabytes int
 	mark      string
 }
 
@@ -36,7 +38,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "hostile: found no MODE, expected one of", modes())
 		os.Exit(2)
 	}
-	o := options{mode: os.Args[1]}
+	o := options{mode: os.Args[1], megabytes: 100}
 	once := false
 	for _, arg := range os.Args[2:] {
 		name, value, _ := strings.Cut(arg, "=")
@@ -47,6 +49,8 @@ func main() {
 			once = true
 		case "elsewhere":
 			o.elsewhere = value
+		case "megabytes":
+			o.megabytes, _ = strconv.Atoi(value) // 0 = no flood: the test will notice
 		case "mark":
 			o.mark = value
 		default:

@@ -19,9 +19,9 @@ var sideShows = map[string]func(options){
 		os.Exit(4)
 	},
 	"alloc":        func(options) { allocate(1 << 30) },
-	"line":         func(options) { flood(1, bytes.Repeat([]byte("x"), 1<<20), 100) },
-	"flood-stdout": func(options) { flood(1, manyLines(), 100) },
-	"flood-stderr": func(options) { flood(2, manyLines(), 100) },
+	"line":         func(o options) { flood(1, bytes.Repeat([]byte("x"), 1<<20), o.megabytes) },
+	"flood-stdout": func(o options) { flood(1, manyLines(), o.megabytes) },
+	"flood-stderr": func(o options) { flood(2, manyLines(), o.megabytes) },
 	"crafted":      func(options) { craft() },
 	"stop": func(options) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)

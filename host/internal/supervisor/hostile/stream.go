@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -154,28 +155,58 @@ func sendJunk(_ options, s stream) error {
 // floodTime bounds what a flood costs the machine.
 const floodTime = 3 * time.Second
 
-// sendFlood sends as fast as it can, and reads what comes back.
+// sendFlood sends as fast as it can, reads what comes back, and says on standard
+// error how many were answered.
 func sendFlood(_ options, s stream) error {
+	var refused, echoed int
+	sent := make(chan int, 1)
+	failed := make(chan error, 1)
 	go func() {
-		for {
-			if _, err := s.Recv(); err != nil {
-				return
+		n, err := pour(s)
+		sent <- n
+		failed <- err
+	}()
+	for n := -1; n < 0 || refused+echoed < n; {
+		f, err := s.Recv()
+		switch {
+		case err != nil:
+			fmt.Fprintf(os.Stderr, "flood: cut off after %d refused, %d echoed: %v\n", refused, echoed, err)
+			return err
+		case strings.Contains(string(f.Json), `"code":"rate_limited"`):
+			refused++
+		case strings.Contains(string(f.Json), `"type":"send"`):
+			echoed++
+		}
+		if n < 0 {
+			select {
+			case n = <-sent:
+			default:
 			}
 		}
-	}()
-	return sendFloodDeaf(options{}, s)
+	}
+	fmt.Fprintf(os.Stderr, "flood: all answered: %d refused, %d echoed\n", refused, echoed)
+	return <-failed
 }
 
 // sendFloodDeaf sends as fast as it can, and reads nothing.
 func sendFloodDeaf(_ options, s stream) error {
+	if _, err := pour(s); err != nil {
+		return err
+	}
+	<-s.Context().Done()
+	return nil
+}
+
+// pour sends as fast as it can, and says how much.
+func pour(s stream) (sent int, err error) {
 	frame := &pb.Frame{Json: []byte(message("flood ", 10))}
 	for end := time.Now().Add(floodTime); time.Now().Before(end); {
 		for range 100 {
 			if err := s.Send(frame); err != nil {
-				return err
+				return sent, err
 			}
+			sent++
 		}
 	}
-	<-s.Context().Done()
-	return nil
+	return sent, nil
 }
