@@ -97,21 +97,28 @@ func TestHelloInReadme(t *testing.T) {
 	t.Error("README.md has no go block that equals docs/examples/hello/main.go")
 }
 
-// The reference adapter in Python, with the one package that it needs.
-func TestReferenceAdapter(t *testing.T) {
-	t.Parallel()
-	program := examples + "reference_adapter.py"
-	linesOf(t, program, 80)
+// pythonWith is a Python that has packages, as pip takes them.
+func pythonWith(t *testing.T, packages ...string) string {
+	t.Helper()
 	venv := filepath.Join(t.TempDir(), "venv")
 	python := filepath.Join(venv, "bin", "python")
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", venv},
-		{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "websockets==15.0.1"},
+		append([]string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, packages...),
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("this test needs python3 with venv and pip, and a package index: %v: %v\n%s", args, err, out)
 		}
 	}
+	return python
+}
+
+// The reference adapter in Python, with the one package that it needs.
+func TestReferenceAdapter(t *testing.T) {
+	t.Parallel()
+	program := examples + "reference_adapter.py"
+	linesOf(t, program, 80)
+	python := pythonWith(t, "websockets==15.0.1")
 	env := terminal(t)
 	p := startProcess(t, env, python, program)
 	p.types("hello")

@@ -289,7 +289,7 @@ func (p *pit) goneSince(began time.Time, within time.Duration) time.Duration {
 // shimOf is the pid of a plugin's shim; 0 = none.
 func (p *pit) shimOf(name string) int {
 	for pid, line := range p.processes() {
-		if strings.HasPrefix(line, "pontoon: shim of plugin ") && strings.HasSuffix(line, p.full(name)) {
+		if line == "pontoon: shim of plugin "+p.full(name) {
 			return pid
 		}
 	}

@@ -327,6 +327,9 @@ func (a *arena) batch(t *testing.T, some []fault) string {
 }
 
 func round(d time.Duration) string {
+	if d == 0 { // not measured
+		return "–"
+	}
 	if d < 10*time.Millisecond {
 		return d.Round(10 * time.Microsecond).String()
 	}

@@ -71,7 +71,7 @@ func launch(ctx context.Context, p *process, timeout time.Duration) (*launched, 
 	if refused := p.handshakeError(); refused != nil {
 		err = refused
 	} else if ctx.Err() == nil {
-		p.mayExit()
+		p.mayExit(pipeGrace)
 	}
 	_ = p.Kill(ctx)
 	go client.Kill() // frees what it holds as soon as the process is gone

@@ -249,7 +249,7 @@ func (l *life) explain(err error) error {
 	if errors.Is(err, errWished) || errors.Is(err, context.Canceled) || errors.As(err, &told) || hopeless(err) || l.process == nil {
 		return err
 	}
-	l.process.mayExit() // a broken connection is often the first sign of it
+	l.process.mayExit(pipeGrace) // a broken connection is often the first sign of it
 	exit, itself := l.process.exit()
 	if !itself {
 		return err

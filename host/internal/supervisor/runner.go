@@ -89,12 +89,13 @@ func (p *process) exit() (e child.Exit, itself bool) {
 	return p.child.Exit(), true
 }
 
-// mayExit gives a process that wrote nothing more a moment to end by itself.
-func (p *process) mayExit() {
+// mayExit gives a process a moment to end by itself: then how it ended tells
+// more than what was seen of it.
+func (p *process) mayExit(patience time.Duration) {
 	if c := p.running(); c != nil {
 		select {
 		case <-c.Done():
-		case <-time.After(pipeGrace):
+		case <-time.After(patience):
 		}
 	}
 }
@@ -123,8 +124,8 @@ func (p *process) shake(out *os.File) {
 	line, err := readHandshake(in)
 	if err == nil {
 		err = checkHandshake(line, p.dir, p.versions)
-	} else {
-		p.mayExit() // its output may have ended with it: then how it ended tells more
+	} else if _, end := in.Peek(1); end != nil {
+		p.mayExit(exitGrace) // its output has ended, most likely with it
 	}
 	if err != nil {
 		p.mu.Lock()

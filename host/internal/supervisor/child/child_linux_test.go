@@ -261,15 +261,15 @@ func openFilesOf(pid int) map[string]string {
 }
 
 // A Ctrl-C goes to the terminal's foreground group; nothing of a plugin may be
-// in the host's group or session.
-func TestOwnSession(t *testing.T) {
+// in the host's group.
+func TestOwnGroup(t *testing.T) {
 	c := begin(t, shell("session", "echo ready; exec sleep 60"))
 	ready(t, c)
 	shimPid := c.proc.(*shimmed).shim.Pid
 	host, _ := readStat(os.Getpid())
 	shim, _ := readStat(shimPid)
 	program, _ := readStat(c.Pid)
-	if shim.session == host.session || shim.group == host.group || program.session == host.session || program.session == shim.session {
+	if shim.group == host.group || program.session == host.session || program.session == shim.session {
 		t.Errorf("host %+v\nshim %+v\nprogram %+v", host, shim, program)
 	}
 	if shim.name != "pontoon-shim" || program.parent != shimPid {

@@ -161,41 +161,18 @@ func TestShimKill(t *testing.T) {
 
 // With the host unable to act, a program still dies with its shim.
 func TestShimKillAlone(t *testing.T) {
-	mark := newMark(t)
-	h := exec.Command(os.Args[0], "as", "host", mark)
-	out, err := h.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "up"; {
-	}
+	h, mark := startHost(t)
 	if err := h.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	programs := func() (pids, shims []int) {
-		for _, pid := range marked(mark) {
-			cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			switch s, ok := readStat(pid); {
-			case !ok || s.dead():
-			case strings.HasPrefix(string(cmd), shimTitle):
-				shims = append(shims, pid)
-			case strings.HasSuffix(string(cmd), "\x00as\x00tree\x00"):
-				pids = append(pids, pid)
-			}
-		}
-		return pids, shims
-	}
-	running, shims := programs()
+	running, shims := programs(mark)
 	if len(running) != 4 || len(shims) != 4 {
 		t.Errorf("%d programs and %d shims run", len(running), len(shims))
 	}
 	for _, pid := range shims {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	for late := time.Now().Add(patience); len(running) > 0; running, _ = programs() {
+	for late := time.Now().Add(patience); len(running) > 0; running, _ = programs(mark) {
 		if time.Now().After(late) {
 			t.Errorf("left: %v", running)
 			break
@@ -207,6 +184,59 @@ func TestShimKillAlone(t *testing.T) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	nothingLeft(t, mark)
+}
+
+// A plugin may stop its shim; the kernel wakes it when the host dies.
+func TestHostKillWithShimsStopped(t *testing.T) {
+	h, mark := startHost(t)
+	_, shims := programs(mark)
+	for _, pid := range shims {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+		for late := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			if s, _ := readStat(pid); s.state == 'T' {
+				break
+			}
+			if time.Now().After(late) {
+				t.Fatalf("shim %d does not stop", pid)
+			}
+		}
+	}
+	_ = h.Process.Kill()
+	t.Logf("gone after %v", nothingLeft(t, mark))
+	_ = h.Wait() // killed
+}
+
+// startHost starts a host with four trees and waits until they are up.
+func startHost(t *testing.T) (h *exec.Cmd, mark string) {
+	t.Helper()
+	mark = newMark(t)
+	h = exec.Command(os.Args[0], "as", "host", mark)
+	out, err := h.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "up"; {
+	}
+	return h, mark
+}
+
+// programs lists what lives of a host's trees: the programs themselves, and
+// their shims.
+func programs(mark string) (pids, shims []int) {
+	for _, pid := range marked(mark) {
+		cmd, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		switch s, ok := readStat(pid); {
+		case !ok || s.dead():
+		case strings.HasPrefix(string(cmd), shimTitle):
+			shims = append(shims, pid)
+		case strings.HasSuffix(string(cmd), "\x00as\x00tree\x00"):
+			pids = append(pids, pid)
+		}
+	}
+	return pids, shims
 }
 
 // A shim that is stopped for good is killed, with all that it had.
