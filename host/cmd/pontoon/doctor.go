@@ -41,7 +41,7 @@ func doctorCommand(o *clientOptions) *cobra.Command {
 		Use: "doctor", Short: "Look for what could keep a host from working here", Args: cobra.NoArgs,
 		Long: "Look at the data directory, the key, plugins.yaml, the limits that this machine offers, and the host if one\nruns. Changes nothing. Exits with 1 if something does not work.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := slices.Concat(checkData(o.data), checkPlugins(&file), []finding{checkLimits(), checkHost(cmd.Context(), o)})
+			found := slices.Concat(checkData(o.data), checkPlugins(&file), []finding{checkLimits()}, checkHost(cmd.Context(), o))
 			raw, err := json.Marshal(map[string]any{"checks": found})
 			if err != nil {
 				return fmt.Errorf("encode result: %w", err)
@@ -116,9 +116,9 @@ func checkPlugins(file *pluginFile) []finding {
 	}
 	for _, v := range verdicts {
 		if v.OK {
-			found = append(found, finding{checkOK, "plugin " + v.Name, v.Found})
+			found = append(found, finding{checkOK, "program of " + v.Name, v.Found})
 		} else {
-			found = append(found, finding{checkFail, "plugin " + v.Name, v.Reason})
+			found = append(found, finding{checkFail, "program of " + v.Name, v.Reason})
 		}
 	}
 	return found
@@ -139,21 +139,58 @@ func checkLimits() finding {
 // doctorPatience bounds the question to a host.
 const doctorPatience = 5 * time.Second
 
-func checkHost(ctx context.Context, o *clientOptions) finding {
+// checkHost asks the host, if one runs, whether it is ready and what holds its
+// plugins: it may have been started where other limits are offered.
+func checkHost(ctx context.Context, o *clientOptions) []finding {
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(o.url, "/")+"/readyz", nil)
 	if err != nil {
-		return finding{checkFail, "host", err.Error()}
+		return []finding{{checkFail, "host", err.Error()}}
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return finding{checkWarn, "host", "none at " + o.url}
+		return []finding{{checkWarn, "host", "none at " + o.url}}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // only to be shown
 	if resp.StatusCode != http.StatusOK {
-		return finding{checkFail, "host", o.url + " answers: " + strings.TrimSpace(string(text))}
+		return []finding{{checkFail, "host", o.url + " answers: " + strings.TrimSpace(string(text))}}
 	}
-	return finding{checkOK, "host", o.url + " is ready"}
+	return append([]finding{{checkOK, "host", o.url + " is ready"}}, checkRunning(ctx, o)...)
+}
+
+// checkRunning says of the running host's plugins what limits their memory, and
+// which of them do not run.
+func checkRunning(ctx context.Context, o *clientOptions) []finding {
+	c, err := o.client()
+	if err != nil {
+		return []finding{{checkWarn, "host", "its plugins can't be asked for: " + err.Error()}}
+	}
+	raw, err := c.all(ctx, "/plugins", "plugins")
+	if err != nil {
+		return []finding{{checkWarn, "host", "its plugins can't be asked for: " + err.Error()}}
+	}
+	var v struct{ Plugins []pluginView }
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return []finding{{checkFail, "host", "its plugins: " + err.Error()}}
+	}
+	var found []finding
+	for _, p := range v.Plugins {
+		f := finding{checkOK, "plugin " + p.Name, p.State + ", memory limited by " + p.LimitBy}
+		switch p.State {
+		case "running":
+			if p.LimitBy == "none" {
+				f.Result = checkWarn
+			}
+		case "disabled":
+			f.Detail = p.State
+		case "quarantined":
+			f.Result, f.Detail = checkFail, p.State+": "+p.Reason
+		default:
+			f.Result, f.Detail = checkWarn, strings.TrimSuffix(p.State+": "+p.Reason, ": ")
+		}
+		found = append(found, f)
+	}
+	return found
 }

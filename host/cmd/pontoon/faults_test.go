@@ -55,7 +55,8 @@ func faults() []fault {
 		{mode: "exit-later", injected: "exits with 4 while it serves", reason: "exited with status 4"},
 		{mode: "panic-at-start", injected: "panic at start", reason: "exited with status 2: panic: hostile: panics at start"},
 		{mode: "panic", injected: "panic while it serves", reason: "exited with status 2: panic: hostile: panics while it serves"},
-		{mode: "alloc", injected: "allocates and touches 1 GiB", reason: "exited with status 2: fatal error: runtime: "},
+		// "fatal error: out of memory", or a SIGSEGV of the runtime's own: its collector does not check.
+		{mode: "alloc", injected: "allocates and touches 1 GiB", reason: "exited with status 2: "},
 		{mode: "line", injected: "100 MB on standard output in one line", kind: harmless, after: drained},
 		{mode: "flood-stdout", long: true, injected: "100 MB of lines on standard output", kind: harmless, after: drained},
 		{mode: "flood-stderr", long: true, injected: "100 MB of lines on standard error", kind: harmless, after: drained},

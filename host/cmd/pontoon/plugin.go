@@ -27,6 +27,7 @@ type pluginView struct {
 	PID      int        `json:"pid"`
 	Restarts int        `json:"restarts"`
 	Pinned   bool       `json:"pinned"`
+	LimitBy  string     `json:"limit_by"`
 	Health   struct {
 		Attached bool       `json:"attached"`
 		LastIn   *time.Time `json:"last_inbound_at"`

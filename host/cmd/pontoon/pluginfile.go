@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -49,7 +48,7 @@ func pluginHash(o *clientOptions) *cobra.Command {
 				}{sum.Hex, path, sum.Tree, sum.Files, sum.Bytes})
 			}
 			if sum.Tree {
-				fmt.Fprintf(cmd.ErrOrStderr(), "covers all %d files of %s\n", sum.Files, filepath.Dir(path))
+				fmt.Fprintf(cmd.ErrOrStderr(), "covers all %d files of %s\n", sum.Files, sum.Of)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", sum.Hex, path)
 			return err
@@ -76,8 +75,7 @@ func hashOf(ref string, file *pluginFile) (path string, sum program.Sum, err err
 	}
 	for _, p := range all {
 		if p.Name == ref {
-			sum, err = program.HashOf(p, self)
-			return p.Command[0], sum, err
+			return program.HashOf(p, self)
 		}
 	}
 	return "", sum, fmt.Errorf("%s: found neither such a file nor a plugin of that name in %s", ref, file.name)

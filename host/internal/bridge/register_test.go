@@ -154,12 +154,12 @@ func TestRegisterDefaults(t *testing.T) {
 			if !ok || a.Platform != tt.platform || a.Effective.String() != tt.caps || a.Protocol != "1.0" {
 				t.Errorf("attached as %q with %s, protocol %s, want %q with %s", a.Platform, a.Effective, a.Protocol, tt.platform, tt.caps)
 			}
+			if a.Remote == "" || a.Transport != "websocket" {
+				t.Errorf("attached from %q over %q", a.Remote, a.Transport)
+			}
 			c.send(say("c", "!caps"))
 			c.want(answer("c", "caps: "+tt.caps))
 		})
-	}
-	if a, _ := h.hub.Attached(row.Key); a.Remote == "" || a.Transport != "websocket" {
-		t.Errorf("attached from %q over %q", a.Remote, a.Transport)
 	}
 }
 

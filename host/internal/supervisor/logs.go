@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,6 +109,9 @@ func (l *logs) read(after int64, n int) ([]Line, <-chan struct{}) {
 	return out, l.changed
 }
 
+// signs begin a line of the Go runtime that tells why the process ends.
+var signs = []string{"panic: ", "fatal error: ", "SIGSEGV: ", "SIGBUS: ", "SIGILL: ", "SIGFPE: ", "SIGABRT: ", "SIGQUIT: ", "SIGTRAP: "}
+
 // lastWords is what a process said that tells most of why it ended: the line of
 // a panic, else the last one. The rate limit does not count here: a stack trace
 // is longer than it.
@@ -121,10 +125,8 @@ func (w *lastWords) hear(text string) {
 	if w.telling != "" {
 		return
 	}
-	for _, sign := range []string{"panic: ", "fatal error: "} { // Go's
-		if strings.HasPrefix(text, sign) {
-			w.telling = text
-		}
+	if slices.ContainsFunc(signs, func(sign string) bool { return strings.HasPrefix(text, sign) }) {
+		w.telling = text
 	}
 }
 

@@ -206,3 +206,30 @@ type slowly struct {
 }
 
 func (s *slowly) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.n)]) }
+
+// An operator is shown why a process ended, not where its stack was.
+func TestLastWords(t *testing.T) {
+	for name, tt := range map[string]struct{ said, want string }{
+		"nothing":          {"", ""},
+		"last line":        {"connecting\nno route to host\n\n", "no route to host"},
+		"panic":            {"hello\npanic: boom\n\ngoroutine 1 [running]:\nmain.main()\n", "panic: boom"},
+		"the first of two": {"fatal error: out of memory\npanic: during panic\n", "fatal error: out of memory"},
+		"signal":           {"SIGSEGV: segmentation violation\nPC=0x43927d\ngs     0x0\n", "SIGSEGV: segmentation violation"},
+		"beyond the limit": {strings.Repeat("\tstack\n", 2*lineBurst) + "panic: late\nexit status 2\n", "panic: late"},
+		"talks of a panic": {"no panic: all is well\nbye\n", "bye"},
+		"line without end": {"half a li", "half a li"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLogs(nil)
+			l.drain(streamStdout, strings.NewReader("panic: printed as data\n"))
+			l.drain(streamStderr, strings.NewReader(tt.said))
+			if got := l.lastWords(); got != tt.want {
+				t.Errorf("found %q, expected %q", got, tt.want)
+			}
+			l.begin()
+			if got := l.lastWords(); got != "" {
+				t.Errorf("after begin: %q", got)
+			}
+		})
+	}
+}

@@ -79,7 +79,7 @@ func Verify(p config.Plugin, self string, requireSum bool) (found string, err er
 		return "", err
 	}
 	if sum.Tree {
-		return fmt.Sprintf("%s with all of %s (%d files, %d bytes), sha256 %s", t.file, filepath.Dir(t.file), sum.Files, sum.Bytes, sum.Hex), nil
+		return fmt.Sprintf("%s with all of %s (%d files, %d bytes), sha256 %s", t.file, sum.Of, sum.Files, sum.Bytes, sum.Hex), nil
 	}
 	return fmt.Sprintf("%s (%d bytes), sha256 %s", t.file, sum.Bytes, sum.Hex), nil
 }
@@ -187,11 +187,12 @@ func (t target) check(pin, required bool) error {
 	return nil
 }
 
-// HashOf is Hash of what a plugin's command runs.
-func HashOf(p config.Plugin, self string) (Sum, error) {
+// HashOf is Hash of file, the program file of a plugin's command.
+func HashOf(p config.Plugin, self string) (file string, sum Sum, err error) {
 	t, err := find(p, self)
 	if err != nil {
-		return Sum{}, err
+		return "", Sum{}, err
 	}
-	return Hash(t.file)
+	sum, err = Hash(t.file)
+	return t.file, sum, err
 }

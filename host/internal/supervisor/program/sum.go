@@ -18,6 +18,7 @@ import (
 type Sum struct {
 	Hex   string // 64 digits
 	Tree  bool   // of a directory with all below, not of one file
+	Of    string // that directory, or the file
 	Files int
 	Bytes int64
 }
@@ -139,7 +140,7 @@ func sumFile(path string, into *os.Root) (Sum, error) {
 	defer func() { _ = from.Close() }()
 	c := copier{from: from, into: into}
 	sum, _, err := c.file(filepath.Base(path))
-	return Sum{Hex: hex.EncodeToString(sum), Files: 1, Bytes: c.bytes}, err
+	return Sum{Hex: hex.EncodeToString(sum), Of: path, Files: 1, Bytes: c.bytes}, err
 }
 
 // treeDomain begins what the sum of a tree is of. No file that begins so is
@@ -175,5 +176,5 @@ func sumTree(dir string, into *os.Root) (Sum, error) {
 		}
 		_, _ = fmt.Fprintf(h, "%c %x %s\x00", mark, sum, filepath.ToSlash(path))
 	}
-	return Sum{Hex: hex.EncodeToString(h.Sum(nil)), Tree: true, Files: len(paths), Bytes: c.bytes}, nil
+	return Sum{Hex: hex.EncodeToString(h.Sum(nil)), Tree: true, Of: dir, Files: len(paths), Bytes: c.bytes}, nil
 }
