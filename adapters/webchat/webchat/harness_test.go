@@ -78,7 +78,9 @@ func (b *buffer) String() string {
 // host is a running `pontoon serve`, a process of its own.
 type host struct {
 	t              *testing.T
+	dir            string // where it runs
 	data, url, key string
+	errs           *buffer
 	cmd            *exec.Cmd
 	exited         chan struct{}
 }
@@ -87,7 +89,13 @@ var listensOn = regexp.MustCompile(`listens on (\S+)\n`)
 
 func startHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{t: t, data: filepath.Join(t.TempDir(), "data")}
+	return startHostIn(t, t.TempDir()) // no plugins.yaml there
+}
+
+// startHostIn starts it in a directory that may hold plugins.yaml.
+func startHostIn(t *testing.T, dir string) *host {
+	t.Helper()
+	h := &host{t: t, dir: dir, data: filepath.Join(dir, "data")}
 	h.start("127.0.0.1:0")
 	t.Cleanup(h.kill)
 	return h
@@ -96,8 +104,9 @@ func startHost(t *testing.T) *host {
 func (h *host) start(listen string) {
 	h.t.Helper()
 	var out, errs buffer
+	h.errs = &errs
 	h.cmd = exec.Command(hostBinary, "serve", "--data", h.data, "--listen", listen)
-	h.cmd.Dir = h.t.TempDir() // no plugins.yaml there
+	h.cmd.Dir = h.dir
 	h.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + h.t.TempDir()}
 	h.cmd.Stdout, h.cmd.Stderr = &out, &errs
 	if err := h.cmd.Start(); err != nil {
