@@ -7,7 +7,7 @@ LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZ    ?= 20s
 
-.PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture
+.PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture faults
 
 run: build
 	./bin/pontoon serve
@@ -52,3 +52,7 @@ bench: build
 
 torture: build
 	./bin/pontoon bench kill --rounds 100
+
+# A table of what misbehaving plugins did to the host and to an adapter beside them.
+faults:
+	PONTOON_FAULTS=1 $(GO) test -count=1 -timeout 40m -v -run 'TestFaults|TestHostKilled|TestShimKilled|TestStartTime' ./host/cmd/pontoon

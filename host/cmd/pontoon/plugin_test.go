@@ -1,0 +1,422 @@
+//go:build linux
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// pluginShown is all of a plugin that listings show.
+type pluginShown struct {
+	pluginView
+	Command   []string
+	Source    string
+	SHA256    string
+	ChannelID string     `json:"channel_id"`
+	NextStart *time.Time `json:"next_start_at"`
+}
+
+// crew is a pit with the plugins that the operator's cases share, by what they
+// are for.
+type crew struct {
+	*pit
+	talk, calm, off, once, broken, stubborn, crafted plugin
+	sum                                              string // of the program
+}
+
+func (c *crew) all() []plugin {
+	return []plugin{c.talk, c.calm, c.off, c.once, c.broken, c.stubborn, c.crafted}
+}
+
+// Plugins through the command line and REST, all on one host. The cases follow
+// each other: each leaves the plugins as it found them, but the last two.
+func TestPlugins(t *testing.T) {
+	t.Parallel()
+	binary, err := hostileBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sumOfFile(t, binary)
+	const fragile = "restart: {backoff: 100ms, quarantine_after: 1}"
+	c := &crew{
+		talk:     plugin{name: "talk", mode: "ok", args: []string{"elsewhere=${HOME}"}, yaml: "sha256: " + sum},
+		calm:     plugin{name: "calm", mode: "ok"},
+		off:      plugin{name: "off", mode: "ok", yaml: "enabled: false"},
+		once:     plugin{name: "once", mode: "exit3", args: []string{"once", "struck=" + filepath.Join(t.TempDir(), "struck")}, yaml: fragile},
+		broken:   plugin{name: "broken", mode: "config-error", yaml: fragile},
+		stubborn: plugin{name: "stubborn", mode: "ignore-term"},
+		crafted:  plugin{name: "crafted", mode: "crafted"},
+		sum:      sum,
+	}
+	c.pit = newPit(t, c.all())
+	for _, s := range []struct {
+		name string
+		run  func(*crew, *testing.T)
+	}{
+		{"list", (*crew).lists},
+		{"logs", (*crew).logs},
+		{"follow", (*crew).follows},
+		{"disable", (*crew).disables},
+		{"restart", (*crew).restarts},
+		{"refused", (*crew).refusesOperations},
+		{"doctor", (*crew).doctor},
+		{"rest", (*crew).rest},
+		{"errREST", (*crew).refusesRequests},
+		{"errKey", (*crew).wantsKey},
+		{"stopping", (*crew).staysReady},
+		{"reload", (*crew).reloads},
+		{"restartOfHost", (*crew).outlivesHost},
+	} {
+		t.Run(s.name, func(t *testing.T) { s.run(c, t) })
+	}
+}
+
+func sumOfFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// home is a variable of the host's environment that plugins.yaml uses.
+func (c *crew) home() string {
+	for _, v := range slices.Backward(c.cmd.Env) {
+		if value, ok := strings.CutPrefix(v, "HOME="); ok {
+			return value
+		}
+	}
+	c.t.Fatal("the host has no HOME")
+	return ""
+}
+
+// shown is a plugin as `plugin list --json` has it.
+func (c *crew) shown(name string) pluginShown {
+	c.t.Helper()
+	var list struct{ Plugins []pluginShown }
+	c.json(&list, "plugin", "list")
+	for _, p := range list.Plugins {
+		if p.Name == c.full(name) {
+			return p
+		}
+	}
+	c.t.Fatalf("plugin list --json lacks %s", name)
+	return pluginShown{}
+}
+
+var columns = regexp.MustCompile(`\s{2,}`)
+
+func (c *crew) lists(t *testing.T) {
+	running := c.running(t, "talk")
+	c.until(t, wait, "broken", "quarantined", func(r pluginRow) bool { return r.State == "quarantined" })
+	eventually(t, "it is attached", func() bool { return c.shown("talk").Health.Attached })
+	p := c.shown("talk")
+	if p.State != "running" || p.PID != running.Pid || p.Restarts != 0 || p.Reason != "" || !p.Pinned || p.SHA256 != c.sum || p.ChannelID == "" || p.Since == nil {
+		t.Errorf("shown as %+v", p)
+	}
+	if p.Health.LastIn != nil || p.Health.LastSent != nil {
+		t.Errorf("nothing was said yet, but health is %+v", p.Health)
+	}
+	if want := []string{c.program, "ok", "mark=" + c.mark, "elsewhere=${HOME}"}; !slices.Equal(p.Command, want) {
+		t.Errorf("command %q, expected %q", p.Command, want)
+	}
+	if !strings.HasPrefix(p.Source, c.file+":") {
+		t.Errorf("source %q, expected a line of %s", p.Source, c.file)
+	}
+	c.echoes(t, "talk", "hello")
+	eventually(t, "its messages show", func() bool {
+		p := c.shown("talk")
+		return p.Health.LastIn != nil && p.Health.LastSent != nil
+	})
+	var one pluginShown
+	c.must(&one, http.MethodGet, "/plugins/"+c.full("talk"), "")
+	if one.PID != p.PID || !slices.Equal(one.Command, p.Command) || !one.Health.Attached {
+		t.Errorf("alone it is %+v", one)
+	}
+	if p := c.shown("broken"); p.PID != 0 || p.Pinned || p.Health.Attached || !strings.Contains(p.Reason, "not today") {
+		t.Errorf("broken is %+v", p)
+	}
+	if p := c.shown("off"); p.State != "disabled" || p.PID != 0 || !strings.Contains(p.Reason, p.Source+" says enabled: false") {
+		t.Errorf("off is %+v", p)
+	}
+	table := c.cli("plugin", "list")
+	rows := lines(table)
+	if len(rows) != 1+len(c.all()) || dirty(table) {
+		t.Fatalf("found %q, expected a clean line for each plugin", table)
+	}
+	for i, e := range c.all() {
+		cells := columns.Split(rows[i+1], 10)
+		p := c.shown(e.name)
+		if len(cells) != 10 || cells[0] != p.Name || cells[1] != p.State || cells[2] != pidText(p.PID) || cells[5] != fmt.Sprint(p.Health.Attached) ||
+			(cells[6] == "–") != (p.Health.LastIn == nil) || (cells[7] == "–") != (p.Health.LastSent == nil) || cells[8] != fmt.Sprint(p.Pinned) {
+			t.Errorf("line %q, expected %+v", rows[i+1], p)
+		}
+	}
+	_, answer := c.request(http.MethodGet, "/plugins", "")
+	for _, text := range []string{table, answer, c.cli("plugin", "list", "--json")} {
+		for _, secret := range []string{c.home(), "port_file", c.path("port", "talk")} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is shown: %s", secret, text)
+			}
+		}
+	}
+}
+
+func (c *crew) logs(t *testing.T) {
+	name := c.full("calm")
+	pid := c.running(t, "calm").Pid
+	c.line(t, "calm", "print 3", "printed")
+	var page struct {
+		Lines []lineView
+		Next  string `json:"next_cursor"`
+	}
+	eventually(t, "what it printed is kept", func() bool {
+		text := c.cli("plugin", "logs", name)
+		return strings.Contains(text, "stdout  printed to standard output 2") && strings.Contains(text, "stderr  printed to standard error 2")
+	})
+	holds(t, c.cli("plugin", "logs", name), fmt.Sprintf("host    started as process %d", pid))
+	c.json(&page, "plugin", "logs", name)
+	for i, l := range page.Lines {
+		if l.Seq != int64(i+1) || l.At.IsZero() || l.Text == "" || !slices.Contains([]string{"stdout", "stderr", "host"}, l.Stream) {
+			t.Errorf("line %d is %+v", i, l)
+		}
+	}
+	newest := page.Lines[len(page.Lines)-1]
+	c.json(&page, "plugin", "logs", name, "--limit", "1")
+	if len(page.Lines) != 1 || page.Lines[0] != newest {
+		t.Errorf("--limit 1: %+v, expected %+v", page.Lines, newest)
+	}
+	if text := c.cli("plugin", "logs", name, "--limit", "2"); strings.Count(text, "\n") != 2 || !strings.Contains(text, newest.Text) {
+		t.Errorf("--limit 2: %q", text)
+	}
+	c.line(t, "calm", "print 1", "printed")
+	path := "/plugins/" + name + "/logs?cursor=" + page.Next
+	eventually(t, "the cursor leads to what came later", func() bool {
+		c.must(&page, http.MethodGet, path, "")
+		return len(page.Lines) == 2
+	})
+	if page.Lines[0].Seq != newest.Seq+1 || page.Lines[1].Seq != newest.Seq+2 {
+		t.Errorf("after %d came %+v", newest.Seq, page.Lines)
+	}
+
+	// What a plugin writes can't move the terminal's cursor, nor forge a line.
+	eventually(t, "all of the craft is kept", func() bool { return strings.Count(c.log("crafted"), ": end of craft\n") == 2 })
+	text := c.cli("plugin", "logs", c.full("crafted"))
+	c.json(&page, "plugin", "logs", c.full("crafted"))
+	if dirty(text) || strings.Count(text, "\n") != len(page.Lines) {
+		t.Errorf("%d lines, expected %d clean ones: %q", strings.Count(text, "\n"), len(page.Lines), text)
+	}
+	for want, args := range map[string][]string{
+		"1 to 1000":                 {name, "--limit", "0"},
+		"found 1001":                {name, "--limit", "1001"},
+		"not found in plugins.yaml": {"nobody", "--follow"},
+	} {
+		r := runCommand(t, c.env(), "", append([]string{"plugin", "logs"}, args...)...)
+		if r.code == 0 || r.out != "" {
+			t.Errorf("plugin logs %v: %+v", args, r)
+		}
+		oneLine(t, r.err, want)
+	}
+}
+
+func (c *crew) follows(t *testing.T) {
+	name := c.full("talk")
+	human := startProcess(t, c.env(), pontoonBinary, "plugin", "logs", name, "--follow")
+	machine := startProcess(t, c.env(), pontoonBinary, "plugin", "logs", name, "--follow", "--json", "--limit", "1")
+	seen := func(p *process, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			eventually(t, "the reader sees "+text, func() bool { return strings.Contains(p.out.String(), text) })
+		}
+	}
+	seen(human, "  host    started as process ") // they are there before it writes
+	seen(machine, "{")
+	c.line(t, "talk", "print 4", "printed")
+	seen(human, "stdout  printed to standard output 3\n", "stderr  printed to standard error 3\n")
+	seen(machine, `"printed to standard output 3"`, `"printed to standard error 3"`)
+	human.signal(syscall.SIGINT)
+	machine.signal(syscall.SIGINT)
+	for _, p := range []*process{human, machine} {
+		if code := p.waitExit(); code != 0 || p.errs.String() != "" {
+			t.Errorf("after ctrl-C: exit status %d, stderr %q", code, p.errs.String())
+		}
+	}
+	var last int64
+	for _, line := range lines(machine.out.String()) {
+		var l lineView
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		if last != 0 && l.Seq != last+1 {
+			t.Errorf("line %d after line %d", l.Seq, last)
+		}
+		last = l.Seq
+	}
+}
+
+// gone waits until a plugin is disabled and nothing of it runs.
+func (c *crew) gone(t *testing.T, name string) {
+	t.Helper()
+	row := c.until(t, wait, name, "disabled", func(r pluginRow) bool { return r.State == "disabled" })
+	if row.Pid != 0 || c.shimOf(name) != 0 {
+		t.Errorf("disabled, but %+v runs, shim %d", row, c.shimOf(name))
+	}
+}
+
+func (c *crew) disables(t *testing.T) {
+	name := c.full("calm")
+	for _, verb := range []string{"plugin", "channel"} { // two ways to the same
+		before := c.running(t, "calm")
+		holds(t, c.cli(verb, "disable", name), name)
+		c.gone(t, "calm")
+		if line := c.processes()[before.Pid]; line != "" {
+			t.Errorf("%s disable: %d still runs: %s", verb, before.Pid, line)
+		}
+		var ch channelView
+		c.json(&ch, "channel", "show", name)
+		if ch.On || ch.Kind != "plugin" || ch.Health.Process == nil || *ch.Health.Process != "disabled" || ch.Health.Attached {
+			t.Errorf("%s disable: channel %+v", verb, ch)
+		}
+		c.json(&pluginShown{}, "plugin", "disable", name) // it is that already
+		c.gone(t, "calm")
+		c.cli(verb, "enable", name)
+		if now := c.running(t, "calm"); now.Pid == before.Pid || now.Reason != "" {
+			t.Errorf("%s enable: %+v, before %+v", verb, now, before)
+		}
+		c.json(&ch, "channel", "show", name)
+		if !ch.On || *ch.Health.Process != "running" {
+			t.Errorf("%s enable: channel %+v", verb, ch)
+		}
+	}
+	c.echoes(t, "calm", "here again")
+}
+
+func (c *crew) restarts(t *testing.T) {
+	before := c.running(t, "calm")
+	var p pluginShown
+	c.json(&p, "plugin", "restart", c.full("calm"))
+	if p.Name != c.full("calm") {
+		t.Errorf("plugin restart --json: %+v", p)
+	}
+	c.until(t, wait, "calm", "another process", func(r pluginRow) bool {
+		return r.State == "running" && r.Pid != before.Pid && r.Restarts == before.Restarts+1
+	})
+	if line := c.processes()[before.Pid]; line != "" {
+		t.Errorf("the first process runs: %s", line)
+	}
+	c.echoes(t, "calm", "restarted")
+
+	row := c.until(t, wait, "once", "quarantined", func(r pluginRow) bool { return r.State == "quarantined" })
+	if !strings.Contains(row.Reason, "exited with status 3") {
+		t.Errorf("quarantined with reason %q", row.Reason)
+	}
+	holds(t, c.cli("plugin", "restart", c.full("once")), c.full("once"))
+	if row := c.running(t, "once"); row.Reason != "" || row.Restarts != 1 {
+		t.Errorf("out of quarantine it is %+v", row)
+	}
+}
+
+func (c *crew) refusesOperations(t *testing.T) {
+	c.cli("plugin", "disable", c.full("calm"))
+	c.gone(t, "calm")
+	for _, e := range []struct{ verb, name, want string }{
+		{"restart", "calm", "disabled: enable it first"},
+		{"restart", "off", "says enabled: false"},
+		{"enable", "off", "says enabled: false"},
+	} {
+		r := runCommand(t, c.env(), "", "plugin", e.verb, c.full(e.name))
+		if r.code != 1 || r.out != "" {
+			t.Errorf("plugin %s %s: %+v", e.verb, e.name, r)
+		}
+		oneLine(t, r.err, "plugin "+c.full(e.name)+": ")
+		oneLine(t, r.err, e.want)
+		if status, text := c.request(http.MethodPost, "/plugins/"+c.full(e.name)+"/"+e.verb, ""); status != http.StatusConflict || !strings.Contains(text, e.want) {
+			t.Errorf("POST %s of %s: %d %s", e.verb, e.name, status, text)
+		}
+	}
+	c.gone(t, "calm")
+	c.gone(t, "off")
+	c.cli("plugin", "enable", c.full("calm"))
+	c.running(t, "calm")
+	for _, args := range [][]string{{"restart", "nobody"}, {"enable", "nobody"}, {"disable", "nobody"}, {"logs", "nobody"}} {
+		r := runCommand(t, c.env(), "", append([]string{"plugin"}, args...)...)
+		if r.code != 1 || r.out != "" {
+			t.Errorf("plugin %v: %+v", args, r)
+		}
+		oneLine(t, r.err, "plugin nobody: not found in plugins.yaml")
+	}
+}
+
+// reloads changes the file, by command and by SIGHUP, and breaks it.
+func (c *crew) reloads(t *testing.T) {
+	calm, talk := c.running(t, "calm"), c.running(t, "talk")
+	c.talk.args = []string{"elsewhere=127.0.0.1:1"}
+	extra := plugin{name: "extra", mode: "ok"}
+	c.write(c.talk, c.calm, c.off, c.once, c.broken, extra)
+	var got struct{ Added, Removed, Changed, Unchanged []string }
+	c.json(&got, "plugin", "reload")
+	full := func(names ...string) (out []string) {
+		for _, name := range names {
+			out = append(out, c.full(name))
+		}
+		return out
+	}
+	if !slices.Equal(got.Added, full("extra")) || !slices.Equal(got.Removed, full("crafted", "stubborn")) || !slices.Equal(got.Changed, full("talk")) ||
+		!slices.Equal(got.Unchanged, full("calm", "off", "once", "broken")) {
+		t.Errorf("reload did %+v", got)
+	}
+	if now := c.running(t, "talk"); now.Pid == talk.Pid {
+		t.Errorf("the changed one is still process %d", now.Pid)
+	}
+	c.running(t, "extra")
+	table := c.cli("plugin", "reload")
+	holds(t, table, "added", "unchanged  "+strings.Join(full("talk", "calm", "off", "once", "broken", "extra"), ", ")+"\n")
+	if n := strings.Count(table, "\n"); n != 4 {
+		t.Errorf("plugin reload prints %d lines: %q", n, table)
+	}
+	c.removedChannel(t, "crafted")
+
+	before := c.plugins()
+	good := c.yaml(c.talk, c.calm)
+	last := len(lines(good))
+	for name, e := range map[string]struct{ more, want string }{
+		"errKey":     {"    colour: red\n", `found unknown key "colour"`},
+		"errUnset":   {"  - {name: x, command: [\"${NOT_THERE}\"]}\n", "found ${NOT_THERE}, which is not set"},
+		"errProgram": {"  - {name: x, command: [./not-there]}\n", "not-there"},
+		"errSize":    {"    limits: {memory: 1TB}\n", "1TB"},
+		"errTwice":   {"  - {name: " + c.full("calm") + ", command: [sh]}\n", "calm"},
+	} {
+		writeFile(t, c.file, good+e.more)
+		r := runCommand(t, c.env(), "", "plugin", "reload")
+		if where := regexp.MustCompile(regexp.QuoteMeta(fmt.Sprintf("%s:%d:", c.file, last+1)) + `\d+: `); r.code != 1 || r.out != "" || !where.MatchString(r.err) {
+			t.Errorf("%s: %+v, expected an error at %s", name, r, where)
+		}
+		oneLine(t, r.err, e.want)
+	}
+	c.signal(syscall.SIGHUP) // the last of them
+	eventually(t, "the error is logged", func() bool { return strings.Contains(c.errs.String(), fmt.Sprintf("%s:%d:", c.file, last+1)) })
+	if now := c.plugins(); !maps.Equal(now, before) {
+		t.Errorf("an invalid file changed %+v to %+v", before, now)
+	}
+	c.write(c.talk, c.calm)
+	c.signal(syscall.SIGHUP)
+	eventually(t, "the hangup is heard", func() bool { return len(c.plugins()) == 2 })
+	if now := c.plugin("calm"); now != calm {
+		t.Errorf("the unchanged one went from %+v to %+v", calm, now)
+	}
+}
