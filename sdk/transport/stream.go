@@ -42,7 +42,6 @@ type Stream struct {
 	heard  atomic.Int64
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
-	deaf   atomic.Bool // a write hung: the far end reads nothing
 	stuck  atomic.Bool // a write took longer than it may
 
 	writing sync.Mutex
