@@ -53,6 +53,9 @@ const (
 	MetaAction        = "action"         // string: the message is this action of a button
 	MetaNotice        = "notice"         // true: the host speaks, not an agent
 	MetaRepeated      = "repeated"       // true: handed over again after a crash
+	MetaText          = "text"           // string: what came beside parts that say something else
+	MetaRole          = "role"           // string: the role that another model gave
+	MetaWarnings      = "warnings"       // Problems: what was taken although it is wrong
 )
 
 // String is the value of a string key; "" if absent or of another type.
@@ -125,15 +128,6 @@ func (p *Part) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// As reads the part as one of the part structs.
-func As[T any](p Part) (T, error) {
-	var v T
-	if err := json.Unmarshal(p.raw, &v); err != nil {
-		return v, fmt.Errorf("%s part: %w", p.Type, err)
-	}
-	return v, nil
-}
-
 // ParseParts reads a JSON array of parts; nil and empty input give none.
 func ParseParts(b []byte) ([]Part, error) {
 	if len(b) == 0 {
@@ -161,15 +155,6 @@ func AppendParts(dst []byte, parts []Part) []byte {
 	return append(dst, ']')
 }
 
-// build marshals one of this package's part structs, which can't fail.
-func build(typ string, v any) Part {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic("message: marshal " + typ + ": " + err.Error())
-	}
-	return Part{Type: typ, raw: raw}
-}
-
 // Number gives the parts that have no id the ids p1, p2, … by their place,
 // leaving out those that are in use.
 func Number(parts []Part) []Part {
@@ -187,11 +172,18 @@ func Number(parts []Part) []Part {
 		}
 		id := "p" + strconv.Itoa(n)
 		used[id] = true
-		// Behind everything else: of a repeated key the last counts.
-		raw := append([]byte(nil), p.raw[:len(p.raw)-1]...)
-		parts[i].raw = append(raw, `,"id":"`+id+`"}`...)
+		parts[i] = p.withID(id)
 	}
 	return parts
+}
+
+// withID is the part with another id, behind everything else: of a repeated key
+// the last counts.
+func (p Part) withID(id string) Part {
+	raw := append([]byte(nil), p.raw[:len(p.raw)-1]...)
+	raw = append(raw, `,"id":`...)
+	p.raw = append(wire.AppendString(raw, id), '}')
+	return p
 }
 
 // id is the part's id as a string; "" if it has none. One of another type

@@ -159,12 +159,10 @@ func TestConstructors(t *testing.T) {
 	rows := [][]wire.Button{{{Text: "a", Value: "b", Style: "primary"}}}
 	form := UIPart{UIID: "f", Components: []UIComponent{{Type: "checkbox", Name: "c", Default: json.RawMessage("true")}}, Submit: &UISubmit{"Send"}}
 
-	reads(t, NewText("<a>"), TypeText, TextPart{TypeText, "<a>"})
-	reads(t, NewImage(wire.Image{URL: "u", Path: "p", Caption: "c"}), TypeVision, VisionPart{Type: TypeVision, Kind: "output", URL: "u", Path: "p", Caption: "c"})
-	reads(t, NewFile(wire.File{URL: "u", Path: "p", Filename: "f", Caption: "c"}), TypeFile, FilePart{Type: TypeFile, FileName: "f", URL: "u", Path: "p", Caption: "c"})
-	want := form
-	want.Type = TypeUI
-	reads(t, NewForm(form), TypeUI, want)
+	reads(t, NewText("<a>"), TypeText, TextPart{Text: "<a>"})
+	reads(t, NewImage(wire.Image{URL: "u", Path: "p", Caption: "c"}), TypeVision, VisionPart{Kind: VisionOutput, URL: "u", Path: "p", Caption: "c"})
+	reads(t, NewFile(wire.File{URL: "u", Path: "p", Filename: "f", Caption: "c"}), TypeFile, FilePart{FileName: "f", URL: "u", Path: "p", Caption: "c"})
+	reads(t, NewForm(form), TypeUI, form)
 
 	for _, c := range []struct {
 		part    Part
@@ -186,7 +184,7 @@ func TestConstructors(t *testing.T) {
 	}
 }
 
-func reads[T any](t *testing.T, p Part, typ string, want T) {
+func reads[T View](t *testing.T, p Part, typ string, want T) {
 	t.Helper()
 	got, err := As[T](p)
 	if err != nil || !reflect.DeepEqual(got, want) || p.Type != typ {

@@ -166,7 +166,7 @@ func (p *planner) part(part message.Part) {
 }
 
 // show decodes the part and passes it on; false if it is malformed.
-func show[T any](part message.Part, fn func(T)) bool {
+func show[T message.View](part message.Part, fn func(T)) bool {
 	v, err := message.As[T](part)
 	if err != nil {
 		return false
