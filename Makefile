@@ -30,9 +30,10 @@ lint:
 generate:
 	cd queries && $(SQLC) generate
 	cd sdk/transport/pb && $(BUF) lint && $(BUF) generate
+	$(GO) run ./sdk/schema/generate
 
 fresh: generate
-	git diff --exit-code --stat -- host/internal/store/db sdk/transport/pb
+	git diff --exit-code --stat -- host/internal/store/db sdk/transport/pb sdk/schema
 	$(GO) mod tidy -diff
 
 # Every fuzz target, $(FUZZ) each.

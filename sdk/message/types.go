@@ -33,9 +33,6 @@ const (
 	TypeUISubmit       = "ui_submit"
 )
 
-// closed is a string type of which only some values are allowed.
-type closed interface{ values() []string }
-
 // ToolStatus is where a tool call stands.
 type ToolStatus string
 
@@ -54,7 +51,8 @@ const (
 	ToolDuplicate         ToolStatus = "duplicate" // its idempotency key was seen before
 )
 
-func (ToolStatus) values() []string {
+// Values are all that are allowed.
+func (ToolStatus) Values() []string {
 	return []string{"requested", "awaiting_approval", "pending_supervisor", "async_pending", "approved", "denied", "executing", "completed",
 		"failed", "timed_out", "duplicate"}
 }
@@ -70,7 +68,8 @@ const (
 	UploadFailed    UploadStatus = "failed"
 )
 
-func (UploadStatus) values() []string { return []string{"pending", "uploading", "completed", "failed"} }
+// Values are all that are allowed.
+func (UploadStatus) Values() []string { return []string{"pending", "uploading", "completed", "failed"} }
 
 // Lifecycle is the fine state of a file; where present it is preferred to
 // UploadStatus.
@@ -92,7 +91,8 @@ const (
 	FileRemoved     Lifecycle = "removed"
 )
 
-func (Lifecycle) values() []string {
+// Values are all that are allowed.
+func (Lifecycle) Values() []string {
 	return []string{"selected", "validating", "rejected", "queued", "uploading", "uploaded", "scan_pending", "scan_failed", "ready_to_send",
 		"sent", "failed", "removed"}
 }
@@ -110,7 +110,8 @@ const (
 	EndHandoffCompleted EndReason = "handoff_completed"
 )
 
-func (EndReason) values() []string {
+// Values are all that are allowed.
+func (EndReason) Values() []string {
 	return []string{"completed", "timeout", "error", "user_ended", "agent_ended", "handoff_completed"}
 }
 
@@ -125,7 +126,8 @@ const (
 	InputFailed    InputStatus = "failed"
 )
 
-func (InputStatus) values() []string {
+// Values are all that are allowed.
+func (InputStatus) Values() []string {
 	return []string{"capturing", "completed", "cancelled", "failed"}
 }
 
@@ -139,7 +141,8 @@ const (
 	OutputInterrupted OutputStatus = "interrupted" // the user spoke; playedUpToMs says where
 )
 
-func (OutputStatus) values() []string { return []string{"streaming", "completed", "interrupted"} }
+// Values are all that are allowed.
+func (OutputStatus) Values() []string { return []string{"streaming", "completed", "interrupted"} }
 
 // Cue is a signal of a voice session.
 type Cue string
@@ -154,7 +157,8 @@ const (
 	CueBargeIn       Cue = "barge-in"
 )
 
-func (Cue) values() []string {
+// Values are all that are allowed.
+func (Cue) Values() []string {
 	return []string{"session-ready", "session-ended", "speech-started", "silence-threshold-hit", "end-of-turn", "barge-in"}
 }
 
@@ -167,7 +171,8 @@ const (
 	VisionOutput VisionKind = "output" // the agent made it
 )
 
-func (VisionKind) values() []string { return []string{"input", "output"} }
+// Values are all that are allowed.
+func (VisionKind) Values() []string { return []string{"input", "output"} }
 
 // MemoryOperation is what is to happen to a memory.
 type MemoryOperation string
@@ -179,7 +184,8 @@ const (
 	MemoryDelete MemoryOperation = "delete"
 )
 
-func (MemoryOperation) values() []string { return []string{"save", "update", "delete"} }
+// Values are all that are allowed.
+func (MemoryOperation) Values() []string { return []string{"save", "update", "delete"} }
 
 // ComponentType is a component of a form.
 type ComponentType string
@@ -196,9 +202,13 @@ const (
 	UICheckboxGroup ComponentType = "checkbox-group"
 )
 
-func (ComponentType) values() []string {
+// Values are all that are allowed.
+func (ComponentType) Values() []string {
 	return []string{"heading", "text", "input", "textarea", "radio", "select", "checkbox", "checkbox-group"}
 }
 
-func (Role) values() []string   { return []string{"user", "agent"} }
-func (Status) values() []string { return []string{"pending", "streaming", "completed", "error"} }
+// Values are all that are allowed.
+func (Role) Values() []string { return []string{"user", "agent"} }
+
+// Values are all that are allowed.
+func (Status) Values() []string { return []string{"pending", "streaming", "completed", "error"} }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/shape"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -170,26 +171,26 @@ func depth(raw []byte) int {
 }
 
 // value checks raw, which is at field, against its shape.
-func (v *validator) value(field string, raw json.RawMessage, s *shape) {
+func (v *validator) value(field string, raw json.RawMessage, s *shape.Shape) {
 	raw = bytes.TrimSpace(raw)
-	if s.kind == anyValue || len(v.found) >= MaxProblems {
+	if s.Kind == shape.Any || len(v.found) >= MaxProblems {
 		return
 	}
-	if !s.kind.is(raw) {
-		v.wrong(field, excerpt(raw), s.kind.String())
+	if !s.Kind.Is(raw) {
+		v.wrong(field, excerpt(raw), s.Kind.String())
 		return
 	}
-	switch s.kind {
-	case text:
-		v.text(field, raw, s.values)
-	case array:
+	switch s.Kind {
+	case shape.Text:
+		v.text(field, raw, s.Values)
+	case shape.Array:
 		var elements []json.RawMessage
 		if json.Unmarshal(raw, &elements) == nil {
 			for i, e := range elements {
-				v.value(field+"["+strconv.Itoa(i)+"]", e, s.elements)
+				v.value(field+"["+strconv.Itoa(i)+"]", e, s.Elements)
 			}
 		}
-	case object:
+	case shape.Object:
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(raw, &fields) == nil {
 			v.object(field, fields, s)
@@ -211,39 +212,19 @@ func (v *validator) text(field string, raw json.RawMessage, allowed []string) {
 	v.wrong(field, excerpt(raw), "one of "+strings.Join(allowed, ", "))
 }
 
-func (v *validator) object(field string, fields map[string]json.RawMessage, s *shape) {
-	for _, f := range s.fields {
-		raw, there := fields[f.name]
+func (v *validator) object(field string, fields map[string]json.RawMessage, s *shape.Shape) {
+	for _, f := range s.Fields {
+		raw, there := fields[f.Name]
 		switch {
-		case there && (f.required || !isNull(raw)):
-			v.value(field+"."+f.name, raw, f.shape)
-		case f.required:
-			v.wrong(field+"."+f.name, "nothing", f.shape.kind.String())
+		case there && (f.Required || !isNull(raw)):
+			v.value(field+"."+f.Name, raw, f.Shape)
+		case f.Required:
+			v.wrong(field+"."+f.Name, "nothing", f.Shape.Kind.String())
 		}
 	}
 }
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
-
-// is reports whether raw begins as a value of the kind does.
-func (k kind) is(raw json.RawMessage) bool {
-	if len(raw) == 0 {
-		return false
-	}
-	switch c := raw[0]; k {
-	case text:
-		return c == '"'
-	case number:
-		return c == '-' || c >= '0' && c <= '9'
-	case boolean:
-		return c == 't' || c == 'f'
-	case object, dictionary:
-		return c == '{'
-	case array:
-		return c == '['
-	}
-	return true
-}
 
 // excerpt shows a value to a person.
 func excerpt(raw json.RawMessage) string {
@@ -353,21 +334,21 @@ func (v *validator) form(ui UIPart) {
 }
 
 func (v *validator) initial(at string, c UIComponent) {
-	want := text
+	want := shape.Text
 	switch c.Type {
 	case UICheckbox:
-		want = boolean
+		want = shape.Boolean
 	case UICheckboxGroup:
-		want = array
+		want = shape.Array
 	}
-	if len(c.Default) > 0 && !isNull(c.Default) && !want.is(bytes.TrimSpace(c.Default)) {
+	if len(c.Default) > 0 && !isNull(c.Default) && !want.Is(bytes.TrimSpace(c.Default)) {
 		v.wrong(at, excerpt(bytes.TrimSpace(c.Default)), want.String())
 	}
 }
 
 func (v *validator) answer(at string, raw json.RawMessage) {
 	var list []string
-	if r := bytes.TrimSpace(raw); !text.is(r) && !boolean.is(r) && json.Unmarshal(r, &list) != nil {
+	if r := bytes.TrimSpace(raw); !shape.Text.Is(r) && !shape.Boolean.Is(r) && json.Unmarshal(r, &list) != nil {
 		v.wrong(at, excerpt(r), "a string, a boolean or an array of strings")
 	}
 }

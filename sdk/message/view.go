@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+
+	"github.com/pontoon-bridge/pontoon/sdk/internal/shape"
 )
 
 // View is a part read as the struct of its type: one of the …Part structs of
@@ -31,6 +33,15 @@ var viewTypes = sync.OnceValue(func() map[string]reflect.Type {
 	m := make(map[string]reflect.Type, len(views))
 	for _, v := range views {
 		m[v.partType()] = reflect.TypeOf(v)
+	}
+	return m
+})
+
+// shapes has the shape of each type of part.
+var shapes = sync.OnceValue(func() map[string]*shape.Shape {
+	m := make(map[string]*shape.Shape, len(views))
+	for _, v := range views {
+		m[v.partType()] = shape.Of(reflect.TypeOf(v))
 	}
 	return m
 })

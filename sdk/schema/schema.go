@@ -1,0 +1,73 @@
+// Package schema is the JSON Schema (2020-12) of messages, parts and frames. The
+// files beside it are generated from the Go types (make generate).
+package schema
+
+import (
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"reflect"
+	"slices"
+
+	"github.com/pontoon-bridge/pontoon/sdk/internal/shape"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+//go:embed *.json
+var files embed.FS
+
+// Files are the schemas by file name. Those that refer to others do so by it.
+func Files() fs.FS { return files }
+
+// Generate makes all files anew from the Go types.
+func Generate() map[string][]byte {
+	return map[string][]byte{
+		"message.json":          document("message.json", "A message", map[string]any{"$ref": "#/$defs/message", "$defs": message.Schema()}),
+		"part.json":             document("part.json", "One part of a message", map[string]any{"$ref": "message.json#/$defs/part"}),
+		"frame-to-host.json":    document("frame-to-host.json", "A frame of an adapter", union(toHost, false)),
+		"frame-to-adapter.json": document("frame-to-adapter.json", "A frame of the host", union(toAdapter, true)),
+	}
+}
+
+func document(name, title string, body map[string]any) []byte {
+	body["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	body["$id"] = name
+	body["title"] = title
+	raw, err := json.MarshalIndent(body, "", "  ")
+	if err != nil {
+		panic("schema: " + err.Error()) // maps, slices and strings
+	}
+	return append(raw, '\n')
+}
+
+// union is a schema of objects that "type" tells apart. The frames of an adapter
+// are a closed list; those of a newer host are ignored by an older adapter.
+func union(frames map[string]any, open bool) map[string]any {
+	defs := map[string]any{}
+	var names []string
+	for name := range frames {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var cases []any
+	for _, name := range names {
+		def := shape.Of(reflect.TypeOf(frames[name])).Schema()
+		fields := def["properties"].(map[string]any)
+		for field, ref := range refs {
+			if _, ok := fields[field]; ok {
+				fields[field] = ref
+			}
+		}
+		fields["type"] = map[string]any{"const": name}
+		defs[name] = def
+		cases = append(cases, map[string]any{
+			"if":   map[string]any{"properties": map[string]any{"type": map[string]any{"const": name}}},
+			"then": map[string]any{"$ref": "#/$defs/" + name},
+		})
+	}
+	kind := map[string]any{"type": "string"}
+	if !open {
+		kind["enum"] = names
+	}
+	return map[string]any{"type": "object", "required": []string{"type"}, "properties": map[string]any{"type": kind}, "allOf": cases, "$defs": defs}
+}
