@@ -4,8 +4,6 @@
 package render
 
 import (
-	"encoding/json"
-
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -48,6 +46,11 @@ const (
 	reasonUnreachable  = "the far end can't reach it"
 	reasonElement      = "element of an unknown type"
 	reasonEdit         = "an edit is plain text"
+	reasonNoFrame      = "no frame carries it"
+	reasonNotForUsers  = "not for end users"
+	reasonInterim      = "not final yet"
+	reasonEmpty        = "says nothing"
+	reasonMarkdown     = "the far end shows no such markdown"
 )
 
 // Plan turns a message into frames. It is deterministic and does no I/O.
@@ -64,9 +67,7 @@ func Plan(in Input) Planned {
 		p.text(in.Message.Text)
 		return p.out
 	}
-	for _, part := range in.Message.Parts {
-		p.part(part)
-	}
+	p.parts(message.Complete(in.Message.Parts))
 	if len(p.out.Frames) == 0 && in.Message.Text != "" {
 		p.text(in.Message.Text)
 	}
@@ -137,172 +138,4 @@ func (p *planner) edit() {
 		return
 	}
 	p.text(text)
-}
-
-func (p *planner) part(part message.Part) {
-	var ok bool
-	switch part.Type {
-	case message.TypeText:
-		ok = show(part, func(t message.TextPart) { p.text(t.Text) })
-	case message.TypeMarkdown:
-		ok = show(part, func(m message.MarkdownPart) { p.text(m.Markdown) })
-	case message.TypeCustom:
-		ok = p.custom(part)
-	case message.TypeVision:
-		ok = show(part, p.image)
-	case message.TypeFile:
-		ok = show(part, p.file)
-	case message.TypeUI:
-		ok = show(part, func(ui message.UIPart) {
-			p.instead(part.Type, reasonNotEffective, formText(ui))
-		})
-	default:
-		p.note(part.Type, "none", reasonNoText)
-		return
-	}
-	if !ok {
-		p.note(part.Type, "none", reasonMalformed)
-	}
-}
-
-// show decodes the part and passes it on; false if it is malformed.
-func show[T message.View](part message.Part, fn func(T)) bool {
-	v, err := message.As[T](part)
-	if err != nil {
-		return false
-	}
-	fn(v)
-	return true
-}
-
-func (p *planner) custom(part message.Part) bool {
-	c, err := message.As[message.CustomPart](part)
-	if err != nil {
-		return false
-	}
-	switch c.PayloadType {
-	case message.PayloadCard:
-		var card wire.Card
-		if json.Unmarshal(c.Data, &card) != nil || card.Header == nil && len(card.Elements) == 0 {
-			return false
-		}
-		p.card(&card)
-	case message.PayloadButtons:
-		var o message.Offer
-		if json.Unmarshal(c.Data, &o) != nil {
-			return false
-		}
-		switch rows := filled(o.Buttons); {
-		case len(rows) > 0:
-			p.out.Offers = true
-			p.buttons(o.Text, rows, "buttons")
-		case o.Text != "":
-			p.text(o.Text)
-		default:
-			return false
-		}
-	default:
-		p.note(firstOf(c.PayloadType, part.Type), "none", reasonNoText)
-	}
-	return true
-}
-
-// card → buttons with the card's text, if it has any and they can be shown → text.
-func (p *planner) card(c *wire.Card) {
-	for i := range c.Elements {
-		if !known(c.Elements[i].Type) {
-			p.note("card", "none", reasonElement)
-		}
-	}
-	rows := cardRows(c)
-	p.out.Offers = p.out.Offers || len(rows) > 0
-	frame := wire.Frame{Type: wire.TypeSendCard, Card: c}
-	reason := reasonNotEffective
-	if p.View.Caps.Has(wire.CapCard) {
-		if p.fits(frame) {
-			p.add(frame)
-			return
-		}
-		reason = reasonTooLarge
-	}
-	if len(rows) > 0 && p.View.Caps.Has(wire.CapButtons) && p.buttonsFit(rows) == "" {
-		p.note("card", "buttons", reason)
-		p.buttons(CardText(c), rows, "card")
-		return
-	}
-	p.instead("card", reason, CardText(c))
-}
-
-func known(t wire.ElementType) bool {
-	switch t {
-	case wire.ElementMarkdown, wire.ElementDivider, wire.ElementActions, wire.ElementListItem, wire.ElementSelect, wire.ElementNote:
-		return true
-	}
-	return false
-}
-
-// buttons → text with the labels.
-func (p *planner) buttons(text string, rows [][]wire.Button, from string) {
-	reason := reasonNotEffective
-	if p.View.Caps.Has(wire.CapButtons) {
-		if reason = p.buttonsFit(rows); reason == "" {
-			room := p.Room - len(`,"buttons":`) - len(wire.AppendRows(nil, rows))
-			chunks := split(text, p.View.Profile.MaxText, room)
-			for _, c := range chunks[:len(chunks)-1] {
-				p.add(wire.Frame{Type: wire.TypeSend, Text: c})
-			}
-			p.add(wire.Frame{Type: wire.TypeSendButtons, Text: chunks[len(chunks)-1], Buttons: rows})
-			return
-		}
-	}
-	p.note(from, "text", reason)
-	p.text(ButtonsText(text, rows))
-}
-
-// buttonsFit is "" if the rows can be shown as they are, else why not.
-func (p *planner) buttonsFit(rows [][]wire.Button) string {
-	n := 0
-	for _, r := range rows {
-		n += len(r)
-	}
-	if most := p.View.Profile.MaxButtons; most > 0 && n > most {
-		return reasonTooMany
-	}
-	if len(wire.AppendRows(nil, rows)) > p.Room-minRoom-len(`,"buttons":`) {
-		return reasonTooLarge
-	}
-	return ""
-}
-
-func (p *planner) image(v message.VisionPart) {
-	img := wire.Image{URL: v.URL, Caption: v.Caption}
-	if p.View.Local {
-		img.Path = v.Path
-	}
-	frame := wire.Frame{Type: wire.TypeSendImage, Image: &img}
-	p.media("image", wire.CapImage, frame, img.URL != "" || img.Path != "", mediaText(v.Caption, v.AltText, v.URL))
-}
-
-func (p *planner) file(f message.FilePart) {
-	file := wire.File{URL: f.URL, Filename: f.FileName, Caption: f.Caption}
-	if p.View.Local {
-		file.Path = f.Path
-	}
-	frame := wire.Frame{Type: wire.TypeSendFile, File: &file}
-	p.media("file", wire.CapFile, frame, file.URL != "" || file.Path != "", mediaText(f.Caption, f.FileName, f.URL))
-}
-
-// media sends the frame, or the text in its place.
-func (p *planner) media(name string, needs wire.Caps, frame wire.Frame, reachable bool, text string) {
-	reason := reasonNotEffective
-	switch {
-	case !reachable:
-		reason = reasonUnreachable
-	case p.View.Caps.Has(needs) && p.fits(frame):
-		p.add(frame)
-		return
-	case p.View.Caps.Has(needs):
-		reason = reasonTooLarge
-	}
-	p.instead(name, reason, text)
 }

@@ -1,9 +1,7 @@
 package render
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -133,86 +131,9 @@ func mediaText(caption, name, url string) string {
 	return caption + "\n" + url
 }
 
-// formText is a form as numbered questions.
-func formText(ui message.UIPart) string {
-	var lines []string
-	n := 0
-	for _, c := range ui.Components {
-		if c.Name == "" {
-			lines = append(lines, c.Text)
-			continue
-		}
-		n++
-		line := strconv.Itoa(n) + ". " + firstOf(c.Label, c.Name)
-		if len(c.Options) > 0 {
-			names := make([]string, len(c.Options))
-			for i, o := range c.Options {
-				names[i] = firstOf(o.Label, o.Value)
-			}
-			line += " (" + strings.Join(names, " | ") + ")"
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
 func firstOf(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
-}
-
-// Choice is one thing that a user can choose by typing its label or number.
-type Choice struct{ Label, Value string }
-
-// Choices are what a message offers, in the order that they are shown.
-func Choices(m *message.Message) []Choice {
-	var out []Choice
-	for _, p := range m.Parts {
-		if p.Type != message.TypeCustom {
-			continue
-		}
-		c, err := message.As[message.CustomPart](p)
-		if err != nil {
-			continue
-		}
-		var rows [][]wire.Button
-		switch c.PayloadType {
-		case message.PayloadCard:
-			var card wire.Card
-			if json.Unmarshal(c.Data, &card) == nil {
-				rows = cardRows(&card)
-			}
-		case message.PayloadButtons:
-			var o message.Offer
-			if json.Unmarshal(c.Data, &o) == nil {
-				rows = o.Buttons
-			}
-		}
-		for _, row := range rows {
-			for _, b := range row {
-				out = append(out, Choice{b.Text, b.Value})
-			}
-		}
-	}
-	return out
-}
-
-// Choose is the value of the choice that the user typed, by its label (in any
-// case) or its number.
-func Choose(choices []Choice, typed string) (value string, ok bool) {
-	if len(choices) == 0 {
-		return "", false
-	}
-	typed = strings.TrimSpace(typed)
-	if n, err := strconv.Atoi(typed); err == nil && n >= 1 && n <= len(choices) && len(typed) < 4 {
-		return choices[n-1].Value, true
-	}
-	for _, c := range choices {
-		if strings.EqualFold(c.Label, typed) {
-			return c.Value, true
-		}
-	}
-	return "", false
 }

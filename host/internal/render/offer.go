@@ -1,0 +1,100 @@
+package render
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Offer is what a message lets users choose or fill in, so that a typed answer
+// counts as the button or the form that it stands for. The zero Offer is none.
+type Offer struct {
+	choices []choice        // in the order that they are shown
+	form    *message.UIPart // the last one
+}
+
+// choice can be chosen by typing its label or number.
+type choice struct{ label, value string }
+
+// OfferOf is what the message offers.
+func OfferOf(m *message.Message) Offer {
+	var o Offer
+	for _, p := range m.Parts {
+		switch p.Type {
+		case message.TypeCustom:
+			o.add(customRows(p))
+		case message.TypeChips:
+			show(p, func(c message.ChipsPart) { o.add(chipRows(c)) })
+		case message.TypeUI:
+			show(p, func(ui message.UIPart) {
+				o.form = &ui
+				o.add(formRows(ui))
+			})
+		}
+	}
+	return o
+}
+
+func (o *Offer) add(rows [][]wire.Button) {
+	for _, row := range rows {
+		for _, b := range row {
+			o.choices = append(o.choices, choice{b.Text, b.Value})
+		}
+	}
+}
+
+func customRows(p message.Part) [][]wire.Button {
+	c, err := message.As[message.CustomPart](p)
+	if err != nil {
+		return nil
+	}
+	switch c.PayloadType {
+	case message.PayloadCard:
+		var card wire.Card
+		if json.Unmarshal(c.Data, &card) == nil {
+			return cardRows(&card)
+		}
+	case message.PayloadButtons:
+		var o message.Offer
+		if json.Unmarshal(c.Data, &o) == nil {
+			return o.Buttons
+		}
+	}
+	return nil
+}
+
+// Empty reports that there is nothing to choose.
+func (o Offer) Empty() bool { return len(o.choices) == 0 && o.form == nil }
+
+// Choose is the action of the choice that the user typed, by its label (in any
+// case) or its number.
+func (o Offer) Choose(text string) (action string, ok bool) {
+	if len(o.choices) == 0 {
+		return "", false
+	}
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(o.choices) && len(text) < 4 {
+		return o.choices[n-1].value, true
+	}
+	for _, c := range o.choices {
+		if strings.EqualFold(c.label, text) {
+			return c.value, true
+		}
+	}
+	return "", false
+}
+
+// Submit is the form filled in, if that is what the action or else the typed
+// text means.
+func (o Offer) Submit(text, action string) (message.Part, bool) {
+	switch {
+	case o.form == nil:
+		return message.Part{}, false
+	case action != "":
+		return answered(*o.form, action)
+	}
+	return typed(*o.form, text)
+}
