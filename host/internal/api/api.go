@@ -100,6 +100,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
+	mux.HandleFunc("GET "+schemaPath, s.schema)
 	mux.HandleFunc("/", s.notFound)
 	return s.recoverer(s.cors(secure(plainJSON(mux))))
 }

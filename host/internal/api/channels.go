@@ -259,8 +259,9 @@ func (s *server) apply(row *store.Channel, b PolicyBody) error {
 		return err
 	}
 	if b.AcceptCapabilities != nil {
-		if _, unknown := wire.ParseCaps(*b.AcceptCapabilities); len(unknown) > 0 {
-			return field(422, "body.accept_capabilities", "expected "+strings.Join(wire.CapNames(), ", "), unknown[0])
+		newest := wire.V11.String() // whichever protocol the adapter will speak
+		if _, unknown := wire.ParseCapsFor(newest, *b.AcceptCapabilities); len(unknown) > 0 {
+			return field(422, "body.accept_capabilities", "expected "+strings.Join(wire.CapNamesFor(newest), ", "), unknown[0])
 		}
 		row.Accept = *b.AcceptCapabilities
 	}

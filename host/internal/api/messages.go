@@ -77,6 +77,7 @@ func (s *server) messages() {
 	reg.RegisterTypeAlias(typeOf[json.RawMessage](), typeOf[anyJSON]())
 	huma.Register(s.api, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422), s.listMessages)
 	huma.Register(s.api, operation("POST", "/channels/{id}/messages", "send-message", "Send a message to a conversation", 202, 404, 409, 422), s.sendMessage)
+	huma.Register(s.api, operation("POST", "/render", "render-message", "Show what an adapter would get, without sending it", 200, 422), s.renderMessage)
 	huma.Register(s.api, operation("POST", "/channels/{id}/test", "test-channel", "Send a test message to the latest conversation, or the one named", 202, 404, 409, 422), s.testChannel)
 	huma.Register(s.api, operation("GET", "/channels/{id}/conversations", "list-conversations", "Conversations, latest first", 200, 404, 422), s.listConversations)
 }
@@ -119,6 +120,14 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	}
 	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })
 	return &body[messageList]{out}, nil
+}
+
+func (s *server) renderMessage(_ context.Context, in *struct{ Body RenderRequest }) (*body[Rendered], error) {
+	out, err := Render(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	return &body[Rendered]{out}, nil
 }
 
 // showMessage makes a message as operators see it.

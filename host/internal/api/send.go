@@ -15,20 +15,13 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 type sendBody struct {
-	ConversationID string          `json:"conversation_id" maxLength:"4096"`
-	Text           string          `json:"text,omitempty" maxLength:"1000000"`
-	Parts          []message.Part  `json:"parts,omitempty" maxItems:"100"`
-	Card           *wire.Card      `json:"card,omitempty"`
-	Buttons        [][]wire.Button `json:"buttons,omitempty"`
-	Image          *wire.Image     `json:"image,omitempty"`
-	File           *wire.File      `json:"file,omitempty"`
+	ConversationID string `json:"conversation_id" maxLength:"4096"`
+	Content
 	Update         *updateBody     `json:"update,omitempty"`
 	Typing         *bool           `json:"typing,omitempty" doc:"Show or end the typing indicator"`
-	Metadata       message.Meta    `json:"metadata,omitempty"`
 }
 
 type updateBody struct {
@@ -58,7 +51,7 @@ func (s *server) sendMessage(ctx context.Context, in *struct {
 		if err := s.Hub.Typing(ctx, row, b.ConversationID, *b.Typing); err != nil {
 			return nil, s.sendFault(err, row.Name)
 		}
-		if b.Text == "" && len(b.Parts) == 0 && b.Card == nil && b.Buttons == nil && b.Image == nil && b.File == nil && b.Update == nil {
+		if b.empty() && b.Update == nil {
 			return &body[sentBody]{sentBody{State: store.Sent.String(), Degraded: []render.Note{}}}, nil
 		}
 	}
@@ -103,19 +96,11 @@ func checkConversation(id string) error {
 
 // outgoing makes the message that the body describes.
 func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (hub.Outgoing, error) {
-	out := hub.Outgoing{Conversation: b.ConversationID}
-	parts, err := partsOf(b)
+	m, err := b.message()
 	if err != nil {
-		return out, err
+		return hub.Outgoing{}, err
 	}
-	out.Message = message.Text(b.Text)
-	if len(parts) > 0 {
-		out.Message = message.New(message.Number(parts)...)
-		if out.Message.Text == "" {
-			out.Message.Text = render.Text(&out.Message)
-		}
-	}
-	out.Message.Meta = b.Metadata
+	out := hub.Outgoing{Conversation: b.ConversationID, Message: m}
 	if b.Update == nil {
 		return out, nil
 	}
@@ -155,55 +140,6 @@ func (s *server) handleOf(ctx context.Context, row store.Channel, id string) (st
 		return h, nil
 	}
 	return e.PlatformID, nil
-}
-
-// partsOf makes the parts of a body; none for plain text.
-func partsOf(b sendBody) ([]message.Part, error) {
-	parts := b.Parts
-	text := b.Text
-	if len(b.Buttons) > 0 {
-		if err := wire.ValidateRows(b.Buttons); err != nil {
-			return nil, field(422, "body.buttons", err.Message, "")
-		}
-		parts, text = append(parts, message.NewButtons(text, b.Buttons)), ""
-	}
-	if b.Card != nil {
-		if err := b.Card.Validate(); err != nil {
-			return nil, field(422, "body.card", err.Error(), "")
-		}
-		parts = append(parts, message.NewCard(b.Card))
-	}
-	if b.Image != nil {
-		if err := checkMedia("body.image", b.Image.URL, b.Image.Path); err != nil {
-			return nil, err
-		}
-		parts = append(parts, message.NewImage(*b.Image))
-	}
-	if b.File != nil {
-		if err := checkMedia("body.file", b.File.URL, b.File.Path); err != nil {
-			return nil, err
-		}
-		parts = append(parts, message.NewFile(*b.File))
-	}
-	if len(parts) == 0 && text == "" {
-		return nil, field(422, "body", "found no content, expected text, parts, card, buttons, image, file or typing", "")
-	}
-	if len(parts) > 0 && text != "" {
-		parts = append([]message.Part{message.NewText(text)}, parts...)
-	}
-	return parts, nil
-}
-
-// checkMedia refuses what no adapter could fetch, and paths: files of the
-// host's machine are not for whoever holds a key to hand out.
-func checkMedia(location, url, path string) error {
-	if path != "" {
-		return field(422, location+".path", "is not accepted here, expected url", clip(path))
-	}
-	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
-		return field(422, location+".url", "expected an http or https url", clip(url))
-	}
-	return nil
 }
 
 type testRequest struct {

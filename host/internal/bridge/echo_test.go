@@ -12,7 +12,7 @@ import (
 const (
 	echoCardText    = `"text":"*Every element*\n**Markdown** with a [link](https://example.org/)\n──────────\n[Help] [Say no]\nA list item  →  [Open]\nChoose a colour (options: Red | Blue)\nA note"`
 	echoButtonsRows = `"buttons":[[{"text":"Yes","value":"yes","style":"primary"},{"text":"No","value":"no"}],[{"text":"Help","value":"cmd:/help"}]]`
-	echoFormText    = `"text":"A form\n1. Your name\n2. Colour (Red | Blue)"`
+	echoFormText    = `"text":"A form\n1. Your name *\n2. Colour (Red | Blue)\n(Answer with one line each, such as: 1. …)"`
 	echoStreamText  = `"text":"echo: one two three four five"`
 )
 

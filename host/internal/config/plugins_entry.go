@@ -179,7 +179,7 @@ func (l *loader) sum(v value, p *Plugin) {
 }
 
 func (l *loader) capabilities(v value, p *Plugin) {
-	known := wire.CapNames()
+	known := wire.CapNamesFor(wire.V11.String()) // whichever protocol the plugin will speak
 	if v.kind != list {
 		l.wrong(v, "a list of "+strings.Join(known, ", "))
 		return

@@ -41,7 +41,7 @@ type policy struct {
 }
 
 func newPolicy(row store.Channel) *policy {
-	allow, _ := wire.ParseCaps(row.Accept)
+	allow, _ := wire.ParseCapsFor(wire.V11.String(), row.Accept) // an adapter declares what of it counts
 	if len(row.Accept) > 0 {
 		allow |= wire.CapText // a list of unknown names alone must not mean "all"
 	}
@@ -84,10 +84,10 @@ func (p *policy) view(i Info) wire.View {
 type conversation struct {
 	*store.Conversation
 	settings store.Settings
-	latest   store.Origin    // of the newest inbound message: where an unsolicited send goes
-	choices  []render.Choice // of the newest offer
-	held     int             // uncommitted units and unfinished turns
-	place    *list.Element   // in Channel.idle, while held is 0
+	latest   store.Origin  // of the newest inbound message: where an unsolicited send goes
+	offer    render.Offer  // the newest
+	held     int           // uncommitted units and unfinished turns
+	place    *list.Element // in Channel.idle, while held is 0
 
 	turns   int                     // received and not over: what comes now waits its turn
 	waiting []turnJob               // committed, and to be run
@@ -113,7 +113,7 @@ func (c *Channel) hold(ctx context.Context, key string) (*conversation, error) {
 			conv = &conversation{Conversation: recalled.Conversation, settings: recalled.Settings, latest: recalled.Latest}
 			if recalled.Offer != nil {
 				m := restore(*recalled.Offer)
-				conv.choices = render.Choices(&m)
+				conv.offer = render.OfferOf(&m)
 			}
 			c.conversations[key] = conv
 		}

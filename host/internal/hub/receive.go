@@ -62,7 +62,7 @@ type scene struct {
 	view     wire.View
 	settings store.Settings
 	agent    string
-	choices  []render.Choice
+	offer    render.Offer
 	queueing bool // messages wait already: an answer goes behind them
 	running  bool // a turn runs or waits
 }
@@ -80,7 +80,7 @@ func (f *inbound) enter(o store.Origin) (scene, *wire.Error) {
 			"conversation has %d messages that wait for an answer, which is the limit: send again later", maxWaitingTurns)}
 	}
 	s := scene{
-		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), choices: conv.choices,
+		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), offer: conv.offer,
 		queueing: c.backlog > 0, running: conv.turns > 0,
 	}
 	if s.policy.maySpeak(o.UserID) {
@@ -104,21 +104,33 @@ func (f *inbound) interpret(in *wire.Inbound) *wire.Error {
 	}
 	action := in.Action
 	if in.Type == wire.TypeMessage {
-		if value, ok := render.Choose(s.choices, in.Text); ok {
+		if value, ok := s.offer.Choose(in.Text); ok {
 			action = value
 		}
 	} else {
 		f.row.Text = action
 	}
+	routing := wire.Routing{SessionKey: in.SessionKey, ConversationID: f.conv.Key, ReplyCtx: in.ReplyCtx}
+	name, args, isCommand := parseCommand(in.Text, action)
+	asked := message.Message{Role: message.RoleUser, Status: message.StatusCompleted, Text: f.row.Text}
+	if part, ok := s.offer.Submit(in.Text, action); ok && !isCommand {
+		asked.Parts = message.Number([]message.Part{part})
+		f.row.Parts = message.AppendParts(nil, asked.Parts)
+		if in.Type == wire.TypeCardAction { // the button's value is ours: in words it says more
+			f.row.Text = render.Text(&asked)
+		}
+		action, asked.Text = "", f.row.Text
+	}
 	if action != "" {
+		asked.Text = action
+		asked.Meta = message.Meta{message.MetaAction: json.RawMessage(wire.AppendString(nil, action))}
 		f.row.Meta = append(wire.AppendString([]byte(`{"`+message.MetaAction+`":`), action), '}')
 	}
-	routing := wire.Routing{SessionKey: in.SessionKey, ConversationID: f.conv.Key, ReplyCtx: in.ReplyCtx}
-	if name, args, ok := parseCommand(in.Text, action); ok {
+	if isCommand {
 		f.command(s, routing, name, args)
 		return nil
 	}
-	return f.ask(s, routing, in, action)
+	return f.ask(s, routing, in, asked)
 }
 
 // parseCommand looks for a command: an action must be marked as one, so that a
@@ -158,18 +170,14 @@ func (f *inbound) command(s scene, routing wire.Routing, name string, args []str
 }
 
 // ask answers at once where the agent can, or leaves the turn for after the commit.
-func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound, action string) *wire.Error {
+func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound, asked message.Message) *wire.Error {
 	if s.agent == AgentNone {
 		return nil
 	}
 	c := f.a.channel
 	t := Turn{
 		Channel: s.policy.Name, Conversation: f.conv.Key, UserID: in.UserID, UserName: in.UserName, Caps: s.view.Caps,
-		Message: message.Message{Role: message.RoleUser, Status: message.StatusCompleted, Text: f.row.Text},
-	}
-	if action != "" {
-		t.Message.Text = action
-		t.Message.Meta = message.Meta{message.MetaAction: json.RawMessage(wire.AppendString(nil, action))}
+		Message: asked,
 	}
 	if pure, ok := c.hub.Agents[s.agent].(Pure); ok && !s.running {
 		answers, ok, err := answerSafely(pure, &t)

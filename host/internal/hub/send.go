@@ -67,13 +67,13 @@ func marshal(v any) []byte {
 	return b
 }
 
-// offers remembers the choices of a message that is about to be committed, so
+// offers remembers what a message offers that is about to be committed, so
 // that the very next frame may answer it.
 func (c *Channel) offers(conv *conversation, o *outgoing) {
-	choices := render.Choices(&o.message)
+	offer := render.OfferOf(&o.message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	conv.choices = choices
+	conv.offer = offer
 }
 
 // dispatch delivers a committed row. The mutex must be held.

@@ -234,7 +234,7 @@ const (
 // not empty; a quote or bracket may close behind the stop.
 func sentenceEnds(text string, i int) bool {
 	space := text[i] == ' '
-	if !space && text[i-1] < utf8.RuneSelf && strings.IndexByte(closers, text[i-1]) < 0 {
+	if !utf8.RuneStart(text[i]) || !space && text[i-1] < utf8.RuneSelf && strings.IndexByte(closers, text[i-1]) < 0 {
 		return false
 	}
 	next, _ := utf8.DecodeRuneInString(text[i:])

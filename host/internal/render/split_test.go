@@ -1,10 +1,14 @@
 package render
 
 import (
+	"math/rand"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -38,15 +42,142 @@ func TestSplit(t *testing.T) {
 		{"roomOfEscapes", "\"\"\"\"", 0, 6, []string{`""`, `""`}},
 		{"roomOfControls", "\x01\x01\x01", 0, 14, []string{"\x01\x01", "\x01"}},
 		{"roomOfRunes", "żżż", 0, 6, []string{"żż", "ż"}},
+		{"lineEndsAtTheLimit", "aa\nbbb\ncc", 6, 100, []string{"aa\nbbb", "cc"}},
+		{"sentenceEndsAtTheLimit", "Aa. Bb cc. Dd", 10, 100, []string{"Aa. Bb cc.", "Dd"}},
+		{"sentenceInQuotes", `He said "aa bb." Cc dd`, 19, 100, []string{`He said "aa bb."`, "Cc dd"}},
+		{"sentenceInBold", "a **bb cc.** Dd ee", 16, 100, []string{"a **bb cc.**", "Dd ee"}},
+		{"sentenceOfDots", "Aa bb… Cc dd", 10, 100, []string{"Aa bb…", "Cc dd"}},
+		{"sentenceWithoutSpace", "ああああ。いい「うう。」えええ", 14, 100, []string{"ああああ。いい「うう。」", "えええ"}},
+		{"sentencesOfMarks", "ああ！？いいいいい", 6, 100, []string{"ああ！？", "いいいいい"}},
+		{"notASentence", "aa 1.5 bbbb cc", 8, 100, []string{"aa 1.5", "bbbb cc"}},
+		{"codeSpan", "aaaa bbbb `cc dd ee` ff", 16, 100, []string{"aaaa bbbb", "`cc dd ee` ff"}},
+		{"codeSpanOfTwo", "aaaa bbbb ``c` dd ee`` ff", 18, 100, []string{"aaaa bbbb", "``c` dd ee`` ff"}},
+		{"codeSpanInTheFirstHalf", "a `bb cc dd ee ff gg`", 12, 100, []string{"a `bb cc dd", "ee ff gg`"}},
+		{"notACodeSpan", "aaaa bbbb `cc dd ee", 16, 100, []string{"aaaa bbbb `cc dd", "ee"}},
+		{"link", "aaaa bbbb [cc dd](http://e f) gg", 24, 100, []string{"aaaa bbbb", "[cc dd](http://e f) gg"}[:1:1]},
+		{"linkOfAnImage", "aaaa bbbb [![c c](d)](e f) gg", 18, 100, []string{"aaaa bbbb", "[![c c](d)](e f)", "gg"}},
+		{"url", "aaaa bbbb http://a.b/cccc dd", 20, 100, []string{"aaaa bbbb", "http://a.b/cccc dd"}},
+		{"urlTooLong", "http://a.b/cccc", 12, 100, []string{"http://a.b/c", "ccc"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { compare(t, split(c.text, c.limit, c.room), c.want) })
+	}
+}
+
+func compare(t *testing.T, got, want []string) {
+	t.Helper()
+	if strings.Join(got, "|") != strings.Join(want, "|") || len(got) != len(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestSplitFences(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		text  string
+		limit int
+		want  []string
+	}{
+		{"before", "Some words of text.\nMore.\n```go\naaaaaaaa\nbbbbbbbb\n```\nend", 42,
+			[]string{"Some words of text.\nMore.", "```go\naaaaaaaa\nbbbbbbbb\n```\nend"}},
+		{"within", "a\n```go\naaaaaaaa\n\tbbbbbbb\n\tccccccc\n```\nend", 40,
+			[]string{"a\n```go\naaaaaaaa\n\tbbbbbbb\n```", "```go\n\tccccccc\n```\nend"}},
+		{"often", "```\naaaaaaaaaa\nbbbbbbbbbb\ncccccccccc\ndddddddddd\neeeeeeeeee\n```", 32,
+			[]string{"```\naaaaaaaaaa\nbbbbbbbbbb\n```", "```\ncccccccccc\ndddddddddd\n```", "```\neeeeeeeeee\n```"}},
+		{"tildesWithInfo", "~~~~ a `b`\naaaaaaaaaaaaaaaaaaaa\n```\n~~~\nbbbbbbbbbbbbbbbbbbbbbbbbb\n~~~~", 64,
+			[]string{"~~~~ a `b`\naaaaaaaaaaaaaaaaaaaa\n```\n~~~\n~~~~", "~~~~ a `b`\nbbbbbbbbbbbbbbbbbbbbbbbbb\n~~~~"}},
+		{"longLine", "```\naaaaaaaaaa bbbbbbbbbb cccccccccc\n```", 36,
+			[]string{"```\naaaaaaaaaa bbbbbbbbbb \n```", "```\ncccccccccc\n```"}},
+		{"notClosed", "```\naaaaaaaaaa\nbbbbbbbbbb\ncccccccccc\n", 32,
+			[]string{"```\naaaaaaaaaa\nbbbbbbbbbb\n```", "```\ncccccccccc\n"}},
+		{"behind", "```\naaaaaaaaaa\n```\nbbbbb ccccc ddddd", 32,
+			[]string{"```\naaaaaaaaaa\n```", "bbbbb ccccc ddddd"}},
+		{"inAList", "- a\n  ```\n  aaaaaaaaaa\n  bbbbbbbbbb\n  cccccccccc\n  ```\n- b", 48,
+			[]string{"- a\n  ```\n  aaaaaaaaaa\n  bbbbbbbbbb\n  ```", "  ```\n  cccccccccc\n  ```\n- b"}},
+		{"inAnItem", "1. ```\n   aaaaaaaaaa\n   bbbbbbbbbb\n   cccccccccc\n   ```", 48,
+			[]string{"1. ```\n   aaaaaaaaaa\n   bbbbbbbbbb\n   ```", "   ```\n   cccccccccc\n   ```"}},
+		{"inAQuote", "> ```\n> aaaaaaaaaa\n> bbbbbbbbbb\n> cccccccccc\n> ```", 44,
+			[]string{"> ```\n> aaaaaaaaaa\n> bbbbbbbbbb\n> ```", "> ```\n> cccccccccc\n> ```"}},
+		{"quoteEnds", "> ```\n> aaaaaaaaaa\nbbbbbbbbbb\ncccccccccc\ndddddddddd", 44,
+			[]string{"> ```\n> aaaaaaaaaa\nbbbbbbbbbb\ncccccccccc", "dddddddddd"}},
+		{"indentIsKept", "Some words of text here.\n\n  ```\n  aaaaaaaaaa\n  ```", 40,
+			[]string{"Some words of text here.", "  ```\n  aaaaaaaaaa\n  ```"}},
+		{"lineBreaks", "```\r\naaaaaaaaaa\r\nbbbbbbbbbb\r\ncccccccccc\r\n```\r\n", 34,
+			[]string{"```\r\naaaaaaaaaa\r\nbbbbbbbbbb\r\n```", "```\ncccccccccc\r\n```\r\n"}},
+		{"lineEndsAtTheLimit", "```\naaaaaaaaaa\nbbbbbbbbbb\n\tcccccccccc\n```", 29,
+			[]string{"```\naaaaaaaaaa\nbbbbbbbbbb\n```", "```\n\tcccccccccc\n```"}},
+		{"longerFenceCloses", "```\naaaaaaaaaa\nbbbbbbbbbb\n```````\ncc", 32,
+			[]string{"```\naaaaaaaaaa\nbbbbbbbbbb\n```", "cc"}},
+		{"noRoomForFences", "```a long info string\naaaaaaaaaa\n```", 24,
+			[]string{"```a long info string", "aaaaaaaaaa\n```"}},
+		{"inText", "aaaa bbbb ```cc dd``` eeee ffff gggg", 32,
+			[]string{"aaaa bbbb ```cc dd``` eeee ffff", "gggg"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := split(c.text, c.limit, c.room)
-			if strings.Join(got, "|") != strings.Join(c.want, "|") || len(got) != len(c.want) {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			got := split(c.text, c.limit, 1000)
+			compare(t, got, c.want)
+			checkSplit(t, c.text, c.limit, 1000, got)
 		})
 	}
 }
+
+// Code that is cut is the same code in the chunks, and nothing else becomes code.
+func TestSplitKeepsCode(t *testing.T) {
+	for seed := range int64(300) {
+		r := rand.New(rand.NewSource(seed))
+		text := document(r)
+		limit := 100 + r.Intn(400)
+		chunks := split(text, limit, 5000)
+		checkSplit(t, text, limit, 5000, chunks)
+		got := ""
+		for _, c := range chunks {
+			got += codeOf(c)
+		}
+		if want := codeOf(text); squeezed(got) != squeezed(want) {
+			t.Fatalf("seed %d, limit %d: the code\n%q\nbecomes\n%q\nin %q", seed, limit, want, got, chunks)
+		}
+	}
+}
+
+// document is Markdown with much code in it.
+func document(r *rand.Rand) string {
+	var b strings.Builder
+	words := func(n int) string {
+		out := make([]string, n)
+		for i := range out {
+			out[i] = []string{"word", "`code span`", "[a link](https://example.org/x)", "Ends.", "https://example.org/y", "so，on。", "é"}[r.Intn(7)]
+		}
+		return strings.Join(out, " ")
+	}
+	for range 3 + r.Intn(10) {
+		switch fence := []string{"```", "~~~", "````"}[r.Intn(3)]; r.Intn(4) {
+		case 0:
+			b.WriteString(words(1+r.Intn(60)) + "\n\n")
+		case 1:
+			b.WriteString("- " + words(1+r.Intn(9)) + "\n- " + words(1+r.Intn(9)) + "\n\n")
+		default:
+			b.WriteString(fence + []string{"", "go", " some info"}[r.Intn(3)] + "\n")
+			for range r.Intn(30) {
+				b.WriteString(strings.Repeat(" ", r.Intn(9)) + strings.Repeat("code; ", r.Intn(9)) + "\n")
+			}
+			b.WriteString(fence + "\n" + strings.Repeat("\n", r.Intn(2)))
+		}
+	}
+	return b.String()
+}
+
+// codeOf is the content of all fenced code.
+func codeOf(md string) string {
+	var code []byte
+	doc := markdown.Parse(text.NewReader([]byte(md)))
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() == ast.KindFencedCodeBlock {
+			code = append(code, n.Lines().Value([]byte(md))...)
+		}
+	}
+	return string(code)
+}
+
+func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // Texts that tempt an algorithm to look at the same bytes over and over.
 func TestSplitIsLinear(t *testing.T) {
@@ -60,6 +191,13 @@ func TestSplitIsLinear(t *testing.T) {
 		"controls":       strings.Repeat("\x01", 1<<20),
 		"smallAndGiant":  strings.Repeat("a"+strings.Repeat("\u0301", 300), 1<<11),
 		"newlines":       strings.Repeat("\n", 1<<20),
+		"closers":        strings.Repeat("。」」」", 1<<17),
+		"brackets":       strings.Repeat("[a](b ", 1<<17),
+		"backticks":      strings.Repeat("`a``b```", 1<<17),
+		"urls":           strings.Repeat("http://", 1<<17),
+		"fences":         strings.Repeat("```\n", 1<<18),
+		"giantFence":     "```\n" + strings.Repeat("a b\n", 1<<18),
+		"fencesOfQuotes": strings.Repeat("> ```\n", 1<<17),
 	} {
 		for _, c := range []struct{ limit, room int }{{0, wire.MaxFrame}, {0, minRoom}, {1, wire.MaxFrame}, {100, wire.MaxFrame}} {
 			text := text
@@ -81,6 +219,7 @@ func FuzzSplit(f *testing.F) {
 	for _, s := range []string{
 		"", "one two", "Aa bb. Cc dd\nee", strings.Repeat("x", 300), "a" + strings.Repeat("\u0301", 100), family + family, "\x00\x01\"\\", "\xff\xc3 \xe2\x82",
 		" \n\t\r ", "🇩🇪🇫🇷🇵🇱", " \u0301 \u0301", "\r\n\r\n",
+		"```go\ncode\n```\n", "> ~~~\n> a b\n", "- ```\n  a\n\n  ```", "aa [b](c) `d` http://e.f/ 。」", "```\n\n\n", "\t~~~~a\r\n~~~\r\n~~~~~ \r\n",
 	} {
 		for _, limit := range []int{0, 1, 3, 50} {
 			f.Add(s, limit, 64, byte(1))
@@ -105,7 +244,7 @@ func checkSplit(t *testing.T, text string, limit, room int, chunks []string) {
 		t.Fatal("no chunk")
 	}
 	valid := utf8.ValidString(text)
-	rest := text
+	at := map[int]bool{0: true} // where in the text the chunk may begin
 	for i, c := range chunks {
 		if limit > 0 && utf8.RuneCountInString(c) > limit {
 			t.Fatalf("chunk %d has %d code points, at most %d are allowed", i, utf8.RuneCountInString(c), limit)
@@ -119,16 +258,53 @@ func checkSplit(t *testing.T, text string, limit, room int, chunks []string) {
 		if c == "" && len(chunks) > 1 {
 			t.Fatalf("chunk %d is empty", i)
 		}
-		if !strings.HasPrefix(rest, c) { // else the white space at the cut comes first
-			rest = strings.TrimLeft(rest, white)
+		next := map[int]bool{}
+		for from := range at {
+			after(text, from, c, i > 0, next)
 		}
-		after, ok := strings.CutPrefix(rest, c)
-		if !ok {
-			t.Fatalf("chunk %d is %.80q, the text goes on with %.80q", i, c, rest)
+		if len(next) == 0 {
+			t.Fatalf("chunk %d is %.80q, the text goes on with %v", i, c, at)
 		}
-		rest = after
+		at = next
 	}
-	if strings.Trim(rest, white) != "" {
-		t.Fatalf("%.80q is lost", rest)
+	for from := range at {
+		if strings.Trim(text[from:], white) == "" {
+			return
+		}
+	}
+	t.Fatalf("the text is lost from %v on", at)
+}
+
+// after collects where the text may go on after a chunk that begins at from,
+// or behind the white space there. The first line of the chunk and its last
+// one may be fences that were added.
+func after(text string, from int, chunk string, opened bool, next map[int]bool) {
+	rest := strings.TrimLeft(text[from:], white)
+	skipped := text[from : len(text)-len(rest)]
+	starts := []int{from, from + strings.LastIndexByte(skipped, '\n') + 1, from + len(skipped)}
+	bodies := []string{chunk}
+	if first, body, ok := strings.Cut(chunk, "\n"); ok && opened && isFence(first) {
+		bodies = append(bodies, body)
+	}
+	for _, body := range bodies {
+		if i := strings.LastIndexByte(body, '\n'); i >= 0 && isFence(body[i+1:]) {
+			bodies = append(bodies, body[:i], body[:i+1])
+		}
+	}
+	for _, start := range starts {
+		for i, body := range bodies {
+			if !strings.HasPrefix(text[start:], body) {
+				continue
+			}
+			end := start + len(body)
+			next[end] = true
+			// In place of a longer fence that did not fit one was added.
+			line, _, _ := strings.Cut(text[end:], "\n")
+			if i > 0 && isFence(line) {
+				next[end+len(line)] = true
+			}
+		}
 	}
 }
+
+func isFence(line string) bool { return strings.Contains(line, "```") || strings.Contains(line, "~~~") }
