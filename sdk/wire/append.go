@@ -1,6 +1,9 @@
 package wire
 
-import "unicode/utf8"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 const hexDigits = "0123456789abcdef"
 
@@ -91,6 +94,35 @@ func fieldIf(dst []byte, name, value string) []byte {
 		return dst
 	}
 	return field(dst, name, value)
+}
+
+func intIf(dst []byte, name string, value int64) []byte {
+	if value == 0 {
+		return dst
+	}
+	return strconv.AppendInt(key(dst, name), value, 10)
+}
+
+func boolField(dst []byte, name string, value bool) []byte {
+	return strconv.AppendBool(key(dst, name), value)
+}
+
+func boolIf(dst []byte, name string, value bool) []byte {
+	if !value {
+		return dst
+	}
+	return boolField(dst, name, true)
+}
+
+func stringsField(dst []byte, name string, values []string) []byte {
+	dst = append(key(dst, name), '[')
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, v)
+	}
+	return append(dst, ']')
 }
 
 func rawField(dst []byte, name string, value Raw) []byte {

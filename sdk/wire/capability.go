@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ import (
 // holds at least CapText.
 type Caps uint32
 
-// The capabilities of protocol 1.0, in catalogue order.
+// The capabilities in catalogue order: those of protocol 1.0, then those of 1.1.
 const (
 	CapText Caps = 1 << iota
 	CapCard
@@ -19,25 +20,65 @@ const (
 	CapTyping
 	CapUpdateMessage
 	CapReplyToMessage
+
+	CapAck           // 1.1: message_ack in both directions
+	CapParts         // 1.1: send_parts; message.parts, message.attachments
+	CapStream        // 1.1: stream, stream_end
+	CapDeleteMessage // 1.1: delete_message; message_delete
+	CapReaction      // 1.1: send_reaction; reaction
+	CapAudio         // 1.1: send_audio; message.attachments
+	CapForm          // 1.1: send_form; form_submit
 )
 
-var capNames = []string{"text", "card", "buttons", "image", "file", "typing", "update_message", "reply_to_message"}
+// The capabilities that count in a session of each protocol.
+const (
+	CapsV10 = CapReplyToMessage<<1 - 1
+	CapsV11 = CapForm<<1 - 1
+)
 
-// CapNames lists every capability name this package knows, in catalogue order.
-func CapNames() []string { return append([]string(nil), capNames...) }
+var capNames = []string{
+	"text", "card", "buttons", "image", "file", "typing", "update_message", "reply_to_message",
+	"ack", "parts", "stream", "delete_message", "reaction", "audio", "form",
+}
 
-// ParseCaps reads capability names. Names it does not know come back in
-// unknown, in their order, without repeats being merged.
+// CapNames lists the capability names of protocol 1.0, in catalogue order.
+func CapNames() []string { return CapsV10.Names() }
+
+// CapNamesFor lists the capability names that count under protocol (see
+// Negotiate), in catalogue order. What an operator allows is of the newest:
+// CapNamesFor(V11.String()).
+func CapNamesFor(protocol string) []string { return capsOf(protocol).Names() }
+
+// ParseCaps reads capability names of protocol 1.0. Names it does not know, and
+// those of 1.1, come back in unknown, in their order, without repeats being merged.
 func ParseCaps(names []string) (set Caps, unknown []string) {
-next:
+	return parseCaps(CapsV10, names)
+}
+
+// ParseCapsFor is ParseCaps under the protocol that the adapter asked for, since
+// the capabilities of 1.1 count only there (see Negotiate). An operator's
+// allow-list outlives sessions and is read as of V11.
+func ParseCapsFor(protocol string, names []string) (set Caps, unknown []string) {
+	return parseCaps(capsOf(protocol), names)
+}
+
+func capsOf(protocol string) Caps {
+	if Negotiate(protocol) == V10 {
+		return CapsV10
+	}
+	return CapsV11
+}
+
+func parseCaps(known Caps, names []string) (set Caps, unknown []string) {
 	for _, n := range names {
-		for i, known := range capNames {
-			if n == known {
-				set |= 1 << i
-				continue next
-			}
+		c := Caps(0)
+		if i := slices.Index(capNames, n); i >= 0 {
+			c = known & (1 << i)
 		}
-		unknown = append(unknown, n)
+		if c == 0 {
+			unknown = append(unknown, n)
+		}
+		set |= c
 	}
 	return set, unknown
 }
@@ -66,20 +107,3 @@ func (s Caps) Names() []string {
 }
 
 func (s Caps) String() string { return strings.Join(s.Names(), ",") }
-
-// Profile is what a far end can show beyond its capabilities. Zero values mean
-// "no limit known". An operator sets it on the channel of a 1.0 adapter.
-type Profile struct {
-	MaxText        int    `json:"max_text,omitempty" doc:"Longest text of one message, in Unicode code points" minimum:"0" maximum:"1000000"`
-	Markdown       string `json:"markdown,omitempty" doc:"Markdown dialect that the platform shows" enum:"none,basic,full"`
-	MaxButtons     int    `json:"max_buttons,omitempty" doc:"Most buttons of one message" minimum:"0" maximum:"10000"`
-	EditIntervalMS int    `json:"edit_interval_ms,omitempty" doc:"Shortest time between two edits of one message, in milliseconds" minimum:"0" maximum:"3600000"`
-	Parallel       int    `json:"parallel,omitempty" doc:"Conversations that the adapter serves at once" minimum:"0" maximum:"100000"`
-}
-
-// View is what a far end can be shown: its effective capabilities and profile.
-type View struct {
-	Caps    Caps
-	Profile Profile
-	Local   bool // on this machine: paths of files mean something to it
-}

@@ -56,7 +56,13 @@ type Option struct {
 // Append appends the card's JSON in both spellings of its element keys: a 1.0
 // adapter may have been written against the document (Content, Buttons, …) or
 // against the one known server (content, buttons, …).
-func (c *Card) Append(dst []byte) []byte {
+func (c *Card) Append(dst []byte) []byte { return c.append(dst, true) }
+
+// AppendPlain appends the card's JSON for an adapter of protocol 1.1: element
+// keys in lower case only.
+func (c *Card) AppendPlain(dst []byte) []byte { return c.append(dst, false) }
+
+func (c *Card) append(dst []byte, both bool) []byte {
 	dst = append(dst, '{')
 	if c.Header != nil {
 		dst = append(key(dst, "header"), '{')
@@ -69,40 +75,50 @@ func (c *Card) Append(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = c.Elements[i].append(dst)
+		dst = c.Elements[i].append(dst, both)
 	}
 	return append(dst, ']', '}')
 }
 
-func (e *Element) append(dst []byte) []byte {
+func (e *Element) append(dst []byte, both bool) []byte {
 	dst = append(dst, '{')
 	dst = field(dst, "type", string(e.Type))
 	switch e.Type {
 	case ElementMarkdown:
-		dst = both(dst, "Content", "content", e.Content)
+		dst = spelled(dst, both, "Content", "content", e.Content)
 	case ElementNote:
-		dst = both(dst, "Text", "text", e.Text)
+		dst = spelled(dst, both, "Text", "text", e.Text)
 	case ElementActions:
-		dst = AppendRows(key(dst, "Buttons"), e.Buttons)
+		if both {
+			dst = AppendRows(key(dst, "Buttons"), e.Buttons)
+		}
 		dst = AppendRows(key(dst, "buttons"), e.Buttons)
 	case ElementListItem:
-		dst = both(dst, "Text", "text", e.Text)
-		if e.Button != nil {
+		dst = spelled(dst, both, "Text", "text", e.Text)
+		if e.Button != nil && both {
 			dst = e.Button.append(key(dst, "Button"))
+		}
+		if e.Button != nil {
 			dst = e.Button.append(key(dst, "button"))
 		}
 	case ElementSelect:
-		dst = both(dst, "Placeholder", "placeholder", e.Placeholder)
-		dst = both(dst, "InitValue", "init_value", e.InitValue)
-		dst = appendOptions(key(dst, "Options"), e.Options)
+		dst = spelled(dst, both, "Placeholder", "placeholder", e.Placeholder)
+		dst = spelled(dst, both, "InitValue", "init_value", e.InitValue)
+		if both {
+			dst = appendOptions(key(dst, "Options"), e.Options)
+		}
 		dst = appendOptions(key(dst, "options"), e.Options)
-		dst = both(dst, "CallbackPrefix", "callback_prefix", e.CallbackPrefix)
+		dst = spelled(dst, both, "CallbackPrefix", "callback_prefix", e.CallbackPrefix)
 	}
 	return append(dst, '}')
 }
 
-func both(dst []byte, document, server, value string) []byte {
-	return field(field(dst, document, value), server, value)
+// spelled appends value under the server's key, and if both under the document's before it.
+func spelled(dst []byte, both bool, document, server, value string) []byte {
+	if both {
+		dst = field(dst, document, value)
+	}
+	return field(dst, server, value)
 }
 
 // AppendRows appends rows of buttons as a JSON array of arrays.

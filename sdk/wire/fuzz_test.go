@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -45,34 +46,97 @@ func FuzzDecodeInbound(f *testing.F) {
 				t.Fatalf("scan reads %q, the library %q", fast, slow)
 			}
 		}
-		kept := bytes.Clone(frame)
-		in, err := DecodeInbound(frame)
-		if err != nil {
-			if !slices.Contains(refusals, err.Code) {
-				t.Fatalf("code %q is not in the list", err.Code)
+		for _, d := range []Dialect{{}, {Caps: everything.Caps}, everything, {V11, CapAudio}, {Protocol: V11}} {
+			decodeTwice(t, frame, d)
+		}
+	})
+}
+
+// decodeTwice checks that what d understands of a frame survives being written,
+// and that 1.0 understands nothing of 1.1.
+func decodeTwice(t *testing.T, frame []byte, d Dialect) {
+	t.Helper()
+	buffer := bytes.Clone(frame)
+	in, err := DecodeInboundAs(buffer, d)
+	if err != nil {
+		if !slices.Contains(refusals, err.Code) {
+			t.Fatalf("code %q is not in the list", err.Code)
+		}
+		if answer := err.Append(nil); !json.Valid(answer) || !utf8.Valid(answer) || len(answer) > MaxFrame {
+			t.Fatalf("the answer is no frame: %s", answer)
+		}
+		return
+	}
+	if !utf8.Valid(frame) {
+		return // the connection ends before such a frame is decoded
+	}
+	again := in.Append(nil)
+	clear(buffer) // the buffer may be used again
+	back, err := DecodeInboundAs(again, d)
+	if err != nil {
+		t.Fatalf("%s became %s: %v", frame, again, err)
+	}
+	switch in.Type {
+	case TypeRegister, TypePing, TypePong, TypeRegisterAck:
+		in.MessageID = "" // answers to these have no use for it
+	}
+	if in.Type == TypeRegister && len(in.Capabilities) == 0 {
+		in.Capabilities = []string{}
+	}
+	if !reflect.DeepEqual(in, back) {
+		t.Fatalf("%s\nwas  %+v\nback %+v", frame, in, back)
+	}
+	if d.Protocol == V10 {
+		plain := Inbound{
+			Type: in.Type, Token: in.Token, Platform: in.Platform, Capabilities: in.Capabilities, Metadata: in.Metadata, Protocol: in.Protocol, Profile: in.Profile,
+			Routing: in.Routing, UserID: in.UserID, UserName: in.UserName, Text: in.Text, Action: in.Action, MessageID: in.MessageID,
+		}
+		if _, ok := later[in.Type]; ok || !reflect.DeepEqual(*in, plain) {
+			t.Fatalf("%s\nis read under 1.0 as %+v", frame, in)
+		}
+	}
+}
+
+// The walk over valid JSON finds what the library does.
+func FuzzWalk(f *testing.F) {
+	for _, s := range []string{
+		`{}`, `{ }`, `[]`, `[ ]`, `{"a":1,"b":[{"c":"}"}],"a":"\\"}`, `[1 , "]" , [[],{}] ,null]`, `{"\u0061" : {"a":true} , "" : -1e3 }`,
+		`{"a":{"type":"]"},"type":"text"}`, someParts, string(toHostV11["v11_form_submit"].Values), `{"\ud800":0}`,
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		raw = strings.Trim(raw, " \t\r\n")
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(raw), &object) == nil && object != nil && utf8.ValidString(raw) {
+			found := map[string]json.RawMessage{}
+			for name, value := range members(raw) {
+				found[name] = json.RawMessage(value)
 			}
-			if answer := err.Append(nil); !json.Valid(answer) || !utf8.Valid(answer) || len(answer) > MaxFrame {
-				t.Fatalf("the answer is no frame: %s", answer)
+			if !reflect.DeepEqual(found, object) || isEmpty(raw) != (len(object) == 0) {
+				t.Fatalf("%s: found %s, the library %s", raw, found, object)
 			}
-			return
+			names := slices.Collect(maps.Keys(object))
+			values := make([]string, len(names))
+			pick(raw, names, values)
+			for i, n := range names {
+				if values[i] != string(object[n]) {
+					t.Fatalf("%s: %q is %s, the library says %s", raw, n, values[i], object[n])
+				}
+			}
 		}
-		if !utf8.Valid(frame) {
-			return // the connection ends before such a frame is decoded
-		}
-		again := in.Append(nil)
-		clear(frame) // the buffer may be used again
-		back, err := DecodeInbound(again)
-		if err != nil {
-			t.Fatalf("%s became %s: %v", kept, again, err)
-		}
-		if in.Type != TypeMessage && in.Type != TypeCardAction {
-			in.MessageID = "" // answers to other types have no use for it
-		}
-		if in.Type == TypeRegister && len(in.Capabilities) == 0 {
-			in.Capabilities = []string{}
-		}
-		if !reflect.DeepEqual(in, back) {
-			t.Fatalf("%s\nwas  %+v\nback %+v", kept, in, back)
+		var array []json.RawMessage
+		if json.Unmarshal([]byte(raw), &array) == nil && array != nil {
+			n := 0
+			for i, value := range elements(raw) {
+				if i != n || value != string(array[i]) {
+					t.Fatalf("%s: element %d is %s, the library says %s", raw, i, value, array[n])
+				}
+				n++
+			}
+			if n != len(array) || isEmpty(raw) != (n == 0) {
+				t.Fatalf("%s: %d elements, the library finds %d", raw, n, len(array))
+			}
 		}
 	})
 }
@@ -102,10 +166,16 @@ func FuzzDecodeOutbound(f *testing.F) {
 			t.Fatalf("encoded as\n%s, then as\n%s", first, second)
 		}
 		switch out.Type {
-		case TypeRegisterAck, TypePong, TypeError:
+		case TypeRegisterAck, TypePong, TypeError, TypeMessageAck, TypeUploadAck:
 			return
 		}
 		bare := len(out.Append(nil, Routing{})) - Routing{}.Overhead()
+		if anonymous := *out; out.Type != TypeStartTyping && out.Type != TypeStopTyping {
+			anonymous.MessageID = ""
+			if got := len(anonymous.encode()) + IDOverhead(out.MessageID); got != len(first) {
+				t.Fatalf("%d bytes, with the message_id %d are expected", len(first), got)
+			}
+		}
 		if got := len(first) - out.Overhead(); got != bare {
 			t.Fatalf("%d bytes beside the routing, %d without any", got, bare)
 		}
@@ -113,9 +183,11 @@ func FuzzDecodeOutbound(f *testing.F) {
 }
 
 func isType(t Type) bool {
-	for _, o := range toAdapter {
-		if o.Type == t {
-			return true
+	for _, frames := range []map[string]*Outbound{toAdapter, toAdapterV11} {
+		for _, o := range frames {
+			if o.Type == t {
+				return true
+			}
 		}
 	}
 	return false
@@ -173,19 +245,21 @@ func FuzzCard(f *testing.F) {
 		if err := card.Validate(); err != nil && !strings.Contains(err.Error(), ": ") {
 			t.Fatalf("%v names no field", err)
 		}
-		first := card.Append(nil)
-		if !json.Valid(first) {
-			t.Fatalf("encoded as %s", first)
-		}
-		var back Card
-		if err := json.Unmarshal(first, &back); err != nil {
-			t.Fatalf("%s: %v", first, err)
-		}
-		if second := back.Append(nil); !bytes.Equal(first, second) {
-			t.Fatalf("encoded as\n%s, then as\n%s", first, second)
-		}
-		if (card.Validate() == nil) != (back.Validate() == nil) {
-			t.Fatalf("valid as %v, then as %v", card.Validate(), back.Validate())
+		for _, both := range []bool{true, false} {
+			first := card.append(nil, both)
+			if !json.Valid(first) {
+				t.Fatalf("encoded as %s", first)
+			}
+			var back Card
+			if err := json.Unmarshal(first, &back); err != nil {
+				t.Fatalf("%s: %v", first, err)
+			}
+			if second := back.append(nil, both); !bytes.Equal(first, second) {
+				t.Fatalf("encoded as\n%s, then as\n%s", first, second)
+			}
+			if (card.Validate() == nil) != (back.Validate() == nil) {
+				t.Fatalf("valid as %v, then as %v", card.Validate(), back.Validate())
+			}
 		}
 	})
 }

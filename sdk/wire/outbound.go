@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "encoding/json"
 
 // Image is a picture by address. Path is a file of the host's machine.
 type Image struct {
@@ -30,6 +27,21 @@ type Frame struct {
 	PreviewHandle string
 	Image         *Image
 	File          *File
+
+	// Protocol 1.1.
+
+	// MessageID is the host's id of the message, or in send_reaction the
+	// platform's id of the one to react to. "" is left out of frames of 1.0.
+	MessageID string
+	Parts     json.RawMessage // send_parts, stream, stream_end: an array
+	Audio     *Audio          // send_audio
+	UI        json.RawMessage // send_form: the ui part
+	Emoji     string          // send_reaction
+	Remove    bool            // send_reaction: take it back
+
+	// Plain writes element keys of cards in lower case only, for an adapter of
+	// 1.1. It is no field of the frame: DecodeOutbound leaves it false.
+	Plain bool
 }
 
 // Append appends the frame with its routing as one JSON object.
@@ -38,11 +50,14 @@ func (f *Frame) Append(dst []byte, r Routing) []byte {
 	dst = field(dst, "session_key", r.SessionKey)
 	dst = field(dst, "conversation_id", r.ConversationID)
 	dst = rawField(dst, "reply_ctx", r.ReplyCtx)
+	if f.MessageID != "" && f.Type != TypeStartTyping && f.Type != TypeStopTyping {
+		dst = field(dst, "message_id", f.MessageID)
+	}
 	switch f.Type {
 	case TypeSend:
 		dst = field(dst, "text", f.Text)
 	case TypeSendCard:
-		dst = f.Card.Append(key(dst, "card"))
+		dst = f.Card.append(key(dst, "card"), !f.Plain)
 	case TypeSendButtons:
 		dst = field(dst, "text", f.Text)
 		dst = AppendRows(key(dst, "buttons"), f.Buttons)
@@ -62,12 +77,15 @@ func (f *Frame) Append(dst []byte, r Routing) []byte {
 		dst = fieldIf(dst, "filename", f.File.Filename)
 		dst = fieldIf(dst, "caption", f.File.Caption)
 		dst = append(dst, '}')
+	default:
+		dst = f.appendLater(dst)
 	}
 	return append(dst, '}')
 }
 
 // Overhead is the size in bytes of a content frame with this routing, the
 // longest type and an empty text: what is left of MaxFrame is room for content.
+// A message_id takes IDOverhead of it.
 func (r Routing) Overhead() int {
 	ctx := len(r.ReplyCtx)
 	if ctx == 0 {
@@ -77,20 +95,12 @@ func (r Routing) Overhead() int {
 		StringLen(r.SessionKey) + StringLen(r.ConversationID) + ctx
 }
 
-// RegisterAck answers register.
-type RegisterAck struct {
-	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"`
-}
-
-// Append appends the acknowledgement as one JSON object.
-func (a RegisterAck) Append(dst []byte) []byte {
-	dst = open(dst, TypeRegisterAck)
-	if a.OK {
-		return append(dst, `,"ok":true}`...)
+// IDOverhead is the size in bytes that a message_id adds to a content frame.
+func IDOverhead(id string) int {
+	if id == "" {
+		return 0
 	}
-	dst = append(dst, `,"ok":false`...)
-	return append(field(dst, "error", a.Error), '}')
+	return len(`"message_id":,`) + StringLen(id)
 }
 
 // Append appends the error as an error frame.
@@ -104,62 +114,3 @@ func (e *Error) Append(dst []byte) []byte {
 
 // AppendPong appends the answer to a ping frame.
 func AppendPong(dst []byte) []byte { return append(open(dst, TypePong), '}') }
-
-// Outbound is any frame of the host as an adapter reads it.
-type Outbound struct {
-	Frame
-	Routing
-	Ack   *RegisterAck // register_ack
-	Error *Error       // error
-}
-
-// DecodeOutbound reads a frame of the host. Unknown fields are ignored; an
-// unknown type is not an error, so that an older adapter survives a newer host.
-func DecodeOutbound(frame []byte) (*Outbound, error) {
-	var f struct {
-		Type           Type            `json:"type"`
-		SessionKey     string          `json:"session_key"`
-		ConversationID string          `json:"conversation_id"`
-		ReplyCtx       json.RawMessage `json:"reply_ctx"`
-		Text           string          `json:"text"`
-		Card           *Card           `json:"card"`
-		Buttons        [][]Button      `json:"buttons"`
-		PreviewHandle  string          `json:"preview_handle"`
-		Image          *Image          `json:"image"`
-		File           *File           `json:"file"`
-		OK             bool            `json:"ok"`
-		Error          string          `json:"error"`
-		Code           Code            `json:"code"`
-		Message        string          `json:"message"`
-		Ref            string          `json:"ref"`
-	}
-	if err := json.Unmarshal(frame, &f); err != nil {
-		return nil, fmt.Errorf("decode frame of the host: %w", err)
-	}
-	out := &Outbound{
-		Frame:   Frame{f.Type, f.Text, f.Card, f.Buttons, f.PreviewHandle, f.Image, f.File},
-		Routing: Routing{SessionKey: f.SessionKey, ConversationID: f.ConversationID},
-	}
-	if string(f.ReplyCtx) != "null" {
-		out.ReplyCtx = Raw(f.ReplyCtx)
-	}
-	switch f.Type {
-	case TypeRegisterAck:
-		out.Ack = &RegisterAck{OK: f.OK, Error: f.Error}
-	case TypeError:
-		out.Error = &Error{Code: f.Code, Message: f.Message, Ref: f.Ref}
-	case TypeSendCard:
-		if f.Card == nil {
-			return nil, errorf(CodeMissingField, "card: absent, expected an object")
-		}
-	case TypeSendImage:
-		if f.Image == nil {
-			return nil, errorf(CodeMissingField, "image: absent, expected an object")
-		}
-	case TypeSendFile:
-		if f.File == nil {
-			return nil, errorf(CodeMissingField, "file: absent, expected an object")
-		}
-	}
-	return out, nil
-}

@@ -15,7 +15,8 @@ const Path = "/api/v1/channels/bridge/ws"
 const MaxFrame = 262_144
 
 // MaxField is the largest routing or author field in bytes: session_key,
-// conversation_id, user_id, user_name, message_id and platform.
+// conversation_id, user_id, user_name, message_id and platform; under protocol
+// 1.1 also cursor, emoji, ui_id, preview_handle, and names and types of files.
 const MaxField = 4096
 
 // Timings of protocol 1.0.
@@ -36,6 +37,16 @@ const (
 	TypePing       Type = "ping"
 )
 
+// Adapter → host, protocol 1.1.
+const (
+	TypeMessageAck    Type = "message_ack" // in both directions
+	TypeMessageEdit   Type = "message_edit"
+	TypeMessageDelete Type = "message_delete"
+	TypeReaction      Type = "reaction"
+	TypeFormSubmit    Type = "form_submit"
+	TypeUpload        Type = "upload"
+)
+
 // Host → adapter.
 const (
 	TypeRegisterAck   Type = "register_ack"
@@ -51,16 +62,17 @@ const (
 	TypeError         Type = "error"
 )
 
-// later names the frames of protocol 1.1 that an adapter may send once it has
-// negotiated their capability. Under 1.0 they are answered with not_supported.
-var later = map[Type]string{
-	"message_ack":    "ack",
-	"message_edit":   "protocol 1.1",
-	"message_delete": "delete_message",
-	"reaction":       "reaction",
-	"form_submit":    "form",
-	"upload":         "protocol 1.1",
-}
+// Host → adapter, protocol 1.1.
+const (
+	TypeSendParts     Type = "send_parts"
+	TypeStream        Type = "stream"
+	TypeStreamEnd     Type = "stream_end"
+	TypeDeleteMessage Type = "delete_message"
+	TypeSendReaction  Type = "send_reaction"
+	TypeSendAudio     Type = "send_audio"
+	TypeSendForm      Type = "send_form"
+	TypeUploadAck     Type = "upload_ack"
+)
 
 // Raw is one JSON value kept byte for byte, such as reply_ctx. "" means the
 // peer never sent it; it is written as null.

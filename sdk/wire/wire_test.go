@@ -22,10 +22,12 @@ func TestDecodeInboundKeepsNothingOfTheBuffer(t *testing.T) {
 
 // What an ordinary frame holds is read without the library.
 func TestScanTakesOrdinaryFrames(t *testing.T) {
-	for name, in := range toHost {
-		var f fields
-		if frame := string(in.Append(nil)); !scan(frame, &f) {
-			t.Errorf("%s: scan leaves %s to the library", name, frame)
+	for _, frames := range []map[string]*Inbound{toHost, toHostV11} {
+		for name, in := range frames {
+			var f fields
+			if frame := string(in.Append(nil)); !scan(frame, &f) {
+				t.Errorf("%s: scan leaves %s to the library", name, frame)
+			}
 		}
 	}
 }
@@ -69,6 +71,9 @@ func TestDecodeOutboundErrors(t *testing.T) {
 	for _, frame := range []string{
 		``, `[]`, `{"type":"send","text":1}`, `{"type":"send_card"}`, `{"type":"send_card","card":null}`,
 		`{"type":"send_image"}`, `{"type":"send_file","file":null}`, `{"type":"send_buttons","buttons":["a"]}`,
+		`{"type":"send_parts","text":"a"}`, `{"type":"stream","parts":null}`, `{"type":"stream_end","parts":{}}`, `{"type":"send_parts","parts":"a"}`,
+		`{"type":"send_audio"}`, `{"type":"send_audio","audio":"a"}`, `{"type":"send_form","ui":null}`, `{"type":"send_form","ui":[]}`,
+		`{"type":"send_reaction","emoji":1}`, `{"type":"register_ack","ok":true,"protocol":"1.1","limits":1}`, `{"type":"message_ack","ok":1}`, `{"type":"upload_ack","url":1}`,
 	} {
 		if out, err := DecodeOutbound([]byte(frame)); err == nil {
 			t.Errorf("%s: accepted as %+v", frame, out)
@@ -86,9 +91,10 @@ func TestOverhead(t *testing.T) {
 		}
 		for _, o := range toAdapter {
 			f := Frame{Type: o.Type, Text: "a\n\x01ż"}
+			f.MessageID = "01h/2"
 			switch f.Type {
 			case TypeSend, TypeStartTyping, TypeStopTyping:
-				if got := len(f.Append(nil, r)); got > r.Overhead()+StringLen(f.Text)-2 {
+				if got := len(f.Append(nil, r)); got > r.Overhead()+IDOverhead(f.MessageID)+StringLen(f.Text)-2 {
 					t.Errorf("%s takes %d bytes, overhead %d", f.Type, got, r.Overhead())
 				}
 			}

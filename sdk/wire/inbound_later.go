@@ -1,0 +1,222 @@
+package wire
+
+import "fmt"
+
+// Attachment is a file that came with a message: one that was uploaded
+// (AttachmentID) or one at an address (URL).
+type Attachment struct {
+	AttachmentID string `json:"attachment_id,omitempty"`
+	URL          string `json:"url,omitempty"`
+	Name         string `json:"name,omitempty"`
+	MimeType     string `json:"mime_type,omitempty"`
+	SizeBytes    int64  `json:"size_bytes,omitempty"` // 0 = not known
+	Caption      string `json:"caption,omitempty"`
+}
+
+// maxSize is the largest size_bytes: beyond it, readers whose numbers are
+// doubles (JavaScript) read another one.
+const maxSize = 1<<53 - 1
+
+// later are the frames of protocol 1.1 that an adapter may send, and the
+// capability that each needs (0 = only 1.1). Otherwise they are answered with
+// not_supported.
+var later = map[Type]Caps{
+	TypeMessageAck:    CapAck,
+	TypeMessageEdit:   0,
+	TypeMessageDelete: CapDeleteMessage,
+	TypeReaction:      CapReaction,
+	TypeFormSubmit:    CapForm,
+	TypeUpload:        0,
+}
+
+func nameOf(needs Caps) string {
+	if needs == 0 {
+		return "protocol 1.1"
+	}
+	return needs.String()
+}
+
+// later reads a frame of the map later.
+func (in *Inbound) later(f *fields) *Error {
+	switch in.Type {
+	case TypeMessageAck:
+		return in.ack(f)
+	case TypeUpload:
+		return in.upload(f)
+	case TypeFormSubmit:
+		if err := in.form(f); err != nil {
+			return err
+		}
+		return in.author(f)
+	}
+	if err := f.filled(&in.MessageID, keyMessageID); err != nil { // whose edit, deletion, reaction
+		return err
+	}
+	switch in.Type {
+	case TypeMessageEdit:
+		if err := f.required(&in.Text, keyText); err != nil {
+			return err
+		}
+	case TypeReaction:
+		if err := f.filled(&in.Emoji, keyEmoji); err != nil {
+			return err
+		}
+		if err := f.boolean(&in.Remove, keyRemove); err != nil {
+			return err
+		}
+	}
+	return in.author(f)
+}
+
+func (in *Inbound) ack(f *fields) *Error {
+	if err := f.filled(&in.MessageID, keyMessageID); err != nil {
+		return err
+	}
+	if err := f.missing(keyOK, "a boolean"); err != nil {
+		return err
+	}
+	for _, b := range [...]struct {
+		dst *bool
+		key int
+	}{{&in.OK, keyOK}, {&in.Retryable, keyRetryable}, {&in.Ambiguous, keyAmbiguous}} {
+		if err := f.boolean(b.dst, b.key); err != nil {
+			return err
+		}
+	}
+	// However long, a reason must not cost the acknowledgement.
+	if err := f.text(&in.Error, keyError, MaxFrame); err != nil {
+		return err
+	}
+	return f.text(&in.PreviewHandle, keyPreviewHandle, MaxField)
+}
+
+func (in *Inbound) upload(f *fields) *Error {
+	if err := f.filled(&in.Name, keyName); err != nil {
+		return err
+	}
+	if err := f.filled(&in.MimeType, keyMimeType); err != nil {
+		return err
+	}
+	if err := f.missing(keySizeBytes, "an integer"); err != nil {
+		return err
+	}
+	return readInt(&in.SizeBytes, "", keyNames[keySizeBytes], f[keySizeBytes], maxSize)
+}
+
+func (in *Inbound) form(f *fields) *Error {
+	if err := f.filled(&in.UIID, keyUIID); err != nil {
+		return err
+	}
+	if err := f.missing(keyValues, "an object"); err != nil {
+		return err
+	}
+	if raw := f[keyValues]; raw[0] != '{' {
+		return errorf(CodeWrongType, "values: found %s, expected an object", kindOf(raw))
+	}
+	in.Values = Raw(f[keyValues])
+	return nil
+}
+
+// message reads what a message says: under 1.1 its text may be left to parts or
+// attachments, where the session has negotiated these.
+func (in *Inbound) message(f *fields, d Dialect) *Error {
+	if d.Protocol == V10 {
+		return f.required(&in.Text, keyText)
+	}
+	if d.Caps.Has(CapParts) && !f.absent(keyParts) {
+		if err := in.readParts(f[keyParts]); err != nil {
+			return err
+		}
+	}
+	if d.Caps&(CapParts|CapAudio) != 0 && !f.absent(keyAttachments) {
+		if err := in.readAttachments(f[keyAttachments]); err != nil {
+			return err
+		}
+	}
+	if !f.absent(keyText) {
+		return f.text(&in.Text, keyText, MaxFrame)
+	}
+	in.NoText = in.Parts != "" || in.Attachments != nil
+	switch {
+	case in.NoText:
+		return nil
+	case !f.absent(keyParts) && !d.Caps.Has(CapParts):
+		return errorf(CodeNotSupported, "parts: in place of text needs parts, which this session has not negotiated")
+	case !f.absent(keyAttachments) && d.Caps&(CapParts|CapAudio) == 0:
+		return errorf(CodeNotSupported, "attachments: in place of text needs parts or audio, which this session has not negotiated")
+	}
+	return f.missing(keyText, "a string, or parts or attachments")
+}
+
+// readParts checks no more than what every part must have: the message model
+// keeps types that it does not know.
+func (in *Inbound) readParts(raw string) *Error {
+	if raw[0] != '[' {
+		return errorf(CodeWrongType, "parts: found %s, expected an array of objects", kindOf(raw))
+	}
+	for i, e := range elements(raw) {
+		if e[0] != '{' {
+			return errorf(CodeWrongType, "parts[%d]: found %s, expected an object", i, kindOf(e))
+		}
+		var kind [1]string
+		pick(e, keyNames[keyType:keyType+1], kind[:])
+		if kind[0] == "" || kind[0][0] != '"' {
+			return errorf(CodeWrongType, "parts[%d].type: found %s, expected a string", i, kindOf(kind[0]))
+		}
+	}
+	if !isEmpty(raw) {
+		in.Parts = Raw(raw)
+	}
+	return nil
+}
+
+func (in *Inbound) readAttachments(raw string) *Error {
+	if raw[0] != '[' {
+		return errorf(CodeWrongType, "attachments: found %s, expected an array of objects", kindOf(raw))
+	}
+	for i, e := range elements(raw) {
+		if e[0] != '{' {
+			return errorf(CodeWrongType, "attachments[%d]: found %s, expected an object", i, kindOf(e))
+		}
+		a, err := readAttachment(e, i)
+		if err != nil {
+			return err
+		}
+		in.Attachments = append(in.Attachments, a)
+	}
+	return nil
+}
+
+var attachmentKeys = [...]string{"attachment_id", "url", "name", "mime_type", "caption", "size_bytes"}
+
+func readAttachment(raw string, i int) (a Attachment, err *Error) {
+	var v [len(attachmentKeys)]string
+	pick(raw, attachmentKeys[:], v[:])
+	prefix := fmt.Sprintf("attachments[%d].", i)
+	for k, d := range [...]struct {
+		dst   *string
+		limit int
+	}{{&a.AttachmentID, MaxField}, {&a.URL, MaxFrame}, {&a.Name, MaxField}, {&a.MimeType, MaxField}, {&a.Caption, MaxFrame}} {
+		if err := readText(d.dst, prefix, attachmentKeys[k], v[k], d.limit); err != nil {
+			return a, err
+		}
+	}
+	if err := readInt(&a.SizeBytes, prefix, attachmentKeys[5], v[5], maxSize); err != nil {
+		return a, err
+	}
+	if a.AttachmentID == "" && a.URL == "" {
+		return a, errorf(CodeMissingField, "attachments[%d]: found neither attachment_id nor url, expected one of them", i)
+	}
+	return a, nil
+}
+
+func (a *Attachment) append(dst []byte) []byte {
+	dst = append(dst, '{')
+	dst = fieldIf(dst, "attachment_id", a.AttachmentID)
+	dst = fieldIf(dst, "url", a.URL)
+	dst = fieldIf(dst, "name", a.Name)
+	dst = fieldIf(dst, "mime_type", a.MimeType)
+	dst = intIf(dst, "size_bytes", a.SizeBytes)
+	dst = fieldIf(dst, "caption", a.Caption)
+	return append(dst, '}')
+}
