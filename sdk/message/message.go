@@ -115,16 +115,22 @@ func (p Part) MarshalJSON() ([]byte, error) { return p.raw, nil }
 
 // UnmarshalJSON implements json.Unmarshaler: any object with a string type.
 func (p *Part) UnmarshalJSON(b []byte) error {
-	var head struct {
-		Type *string `json:"type"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
+	var fields map[string]json.RawMessage // names count exactly: a struct would take "Type" too
+	if err := json.Unmarshal(b, &fields); err != nil {
 		return fmt.Errorf("part: %w", err)
 	}
-	if head.Type == nil || *head.Type == "" {
+	var name string
+	switch raw := fields["type"]; {
+	case fields == nil:
+		return fmt.Errorf("part: found null, expected an object")
+	case len(raw) == 0 || string(raw) == "null":
 		return fmt.Errorf("part: type is absent, expected the name of a part type")
+	case json.Unmarshal(raw, &name) != nil:
+		return fmt.Errorf("part: type: found %s, expected a string", excerpt(raw))
+	case name == "":
+		return fmt.Errorf("part: type is empty, expected the name of a part type")
 	}
-	p.Type, p.raw = *head.Type, append(json.RawMessage(nil), b...)
+	p.Type, p.raw = name, append(json.RawMessage(nil), b...)
 	return nil
 }
 
@@ -189,11 +195,13 @@ func (p Part) withID(id string) Part {
 // id is the part's id as a string; "" if it has none. One of another type
 // counts, as it came.
 func (p Part) id() string {
-	var head struct {
-		ID any `json:"id"`
-	}
-	if json.Unmarshal(p.raw, &head) != nil || head.ID == nil {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(p.raw, &fields) != nil || len(fields["id"]) == 0 {
 		return ""
 	}
-	return fmt.Sprint(head.ID)
+	var id any
+	if json.Unmarshal(fields["id"], &id) != nil || id == nil {
+		return ""
+	}
+	return fmt.Sprint(id)
 }

@@ -35,6 +35,11 @@ func (c Content) message() (message.Message, error) {
 	if c.empty() {
 		return message.Message{}, field(422, "body", "found no content, expected text, parts, card, buttons, image or file", "")
 	}
+	for i, p := range c.Parts {
+		if path := message.TextField(p.Raw(), "path"); path != "" && (p.Type == message.TypeFile || p.Type == message.TypeVision) {
+			return message.Message{}, checkMedia(fmt.Sprintf("body.parts[%d]", i), "", path)
+		}
+	}
 	short, err := c.short()
 	if err != nil {
 		return message.Message{}, err
@@ -157,16 +162,21 @@ func (anyFrame) Schema(huma.Registry) *huma.Schema {
 // Render shows what a far end would get, without sending it. An error is an RFC
 // 9457 problem.
 func Render(r RenderRequest) (Rendered, error) {
-	caps, unknown := wire.ParseCaps(r.Capabilities)
+	newest := wire.V11.String()
+	caps, unknown := wire.ParseCapsFor(newest, r.Capabilities)
 	if len(unknown) > 0 {
-		return Rendered{}, field(422, "body.capabilities", fmt.Sprintf("found %.64q, expected some of %s", unknown[0], strings.Join(wire.CapNames(), ", ")), "")
+		return Rendered{}, field(422, "body.capabilities", fmt.Sprintf("found %.64q, expected some of %s", unknown[0], strings.Join(wire.CapNamesFor(newest), ", ")), "")
+	}
+	view := wire.View{Caps: caps | wire.CapText, Profile: r.Profile, Local: r.Local}
+	if caps&^wire.CapsV10 != 0 {
+		view.Protocol = wire.V11
 	}
 	m, err := r.message()
 	if err != nil {
 		return Rendered{}, err
 	}
 	planned := render.Plan(render.Input{
-		Message: &m, View: wire.View{Caps: caps | wire.CapText, Profile: r.Profile, Local: r.Local}, Room: wire.MaxFrame - (wire.Routing{}).Overhead(),
+		Message: &m, View: view, Room: wire.MaxFrame - (wire.Routing{}).Overhead(),
 	})
 	if planned.TooLarge {
 		return Rendered{}, errors.New("render: no room in a frame")

@@ -20,8 +20,8 @@ import (
 type sendBody struct {
 	ConversationID string `json:"conversation_id" maxLength:"4096"`
 	Content
-	Update         *updateBody     `json:"update,omitempty"`
-	Typing         *bool           `json:"typing,omitempty" doc:"Show or end the typing indicator"`
+	Update *updateBody `json:"update,omitempty"`
+	Typing *bool       `json:"typing,omitempty" doc:"Show or end the typing indicator"`
 }
 
 type updateBody struct {

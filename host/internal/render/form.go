@@ -16,10 +16,17 @@ import (
 // all that is asked, else as numbered questions. Either is read back into the
 // same answer.
 
-// form → card, then buttons, where a single choice suffices → numbered questions.
-func (p *planner) form(ui message.UIPart) {
+// form → send_form → card, then buttons, where a single choice suffices → numbered questions.
+func (p *planner) form(raw json.RawMessage, ui message.UIPart) {
 	p.out.Offers = true
 	reason := reasonNotEffective
+	if p.View.Caps.Has(wire.CapForm) {
+		if frame := (wire.Frame{Type: wire.TypeSendForm, UI: raw}); p.fits(frame) {
+			p.add(frame)
+			return
+		}
+		reason = reasonTooLarge
+	}
 	if rows := formRows(ui); rows != nil {
 		card := formCard(ui, rows)
 		if frame := (wire.Frame{Type: wire.TypeSendCard, Card: card}); p.View.Caps.Has(wire.CapCard) && p.fits(frame) {

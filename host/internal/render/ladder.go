@@ -46,11 +46,11 @@ func (p *planner) part(part message.Part) bool {
 	case message.TypeFile:
 		return show(part, p.file)
 	case message.TypeAudioInput:
-		return show(part, func(a message.AudioInputPart) { p.audio(part.Type, a.URL) })
+		return show(part, func(a message.AudioInputPart) { p.audio(part.Type, a.URL, a.MimeType, a.DurationMs) })
 	case message.TypeAudioOutput:
-		return show(part, func(a message.AudioOutputPart) { p.audio(part.Type, a.URL) })
+		return show(part, func(a message.AudioOutputPart) { p.audio(part.Type, a.URL, a.MimeType, a.DurationMs) })
 	case message.TypeUI:
-		return show(part, p.form)
+		return show(part, func(ui message.UIPart) { p.form(part.Raw(), ui) })
 	}
 	return p.told(part)
 }

@@ -23,10 +23,18 @@ func (p *planner) file(f message.FilePart) {
 	p.media("file", wire.CapFile, frame, file.URL != "" || file.Path != "", mediaText(f.Caption, f.FileName, f.URL))
 }
 
-// audio → file → text with the link.
-func (p *planner) audio(from, url string) {
+// audio → send_audio → file → text with the link.
+func (p *planner) audio(from, url, mime string, ms *float64) {
 	if url == "" {
 		p.note(from, "none", reasonEmpty)
+		return
+	}
+	sound := &wire.Audio{URL: url, MimeType: mime}
+	if ms != nil {
+		sound.DurationMS = int64(*ms)
+	}
+	if frame := (wire.Frame{Type: wire.TypeSendAudio, Audio: sound}); p.View.Caps.Has(wire.CapAudio) && p.fits(frame) {
+		p.add(frame)
 		return
 	}
 	frame := wire.Frame{Type: wire.TypeSendFile, File: &wire.File{URL: url}}

@@ -13,7 +13,7 @@ import (
 )
 
 // everything is an adapter that can show all there is.
-var everything = wire.View{Caps: ^wire.Caps(0), Profile: wire.Profile{Markdown: "full"}}
+var everything = wire.View{Protocol: wire.V11, Caps: wire.CapsV11, Profile: wire.Profile{Markdown: "full"}}
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
@@ -29,6 +29,7 @@ var profiles = []struct {
 		Profile: wire.Profile{MaxText: 4096, Markdown: "basic", MaxButtons: 100}}},
 	{"Slack-like", wire.View{Caps: wire.CapText | wire.CapCard | wire.CapButtons | wire.CapImage | wire.CapFile | wire.CapUpdateMessage,
 		Profile: wire.Profile{MaxText: 3000, Markdown: "basic", MaxButtons: 25}}},
+	{"1.1 without parts", wire.View{Protocol: wire.V11, Caps: wire.CapsV11 &^ wire.CapParts, Profile: wire.Profile{Markdown: "full"}}},
 	{"1.1 everything", everything},
 }
 

@@ -63,6 +63,9 @@ func Plan(in Input) Planned {
 		p.edit()
 		return p.out
 	}
+	if p.whole() {
+		return p.out
+	}
 	if len(in.Message.Parts) == 0 {
 		p.text(in.Message.Text)
 		return p.out
@@ -83,7 +86,28 @@ func (p *planner) note(from, to, reason string) {
 	p.out.Notes = append(p.out.Notes, Note{from, to, reason})
 }
 
-func (p *planner) add(f wire.Frame) { p.out.Frames = append(p.out.Frames, f) }
+func (p *planner) add(f wire.Frame) {
+	f.Plain = p.View.Protocol != wire.V10 // a 1.0 adapter may have been written against either spelling of a card
+	p.out.Frames = append(p.out.Frames, f)
+}
+
+// whole sends the message as it is to who takes parts; false if that is nobody,
+// or it does not fit.
+func (p *planner) whole() bool {
+	if !p.View.Caps.Has(wire.CapParts) {
+		return false
+	}
+	frame := wire.Frame{Type: wire.TypeSendParts, Text: p.Message.Text, Parts: message.AppendParts(nil, p.Message.All())}
+	if !p.fits(frame) {
+		if len(p.Message.Parts) > 0 {
+			p.note("parts", "frames", reasonTooLarge)
+		}
+		return false
+	}
+	p.out.Offers = !OfferOf(p.Message).Empty()
+	p.add(frame)
+	return true
+}
 
 // fits reports whether a frame has room for what it carries beside routing.
 func (p *planner) fits(f wire.Frame) bool {
