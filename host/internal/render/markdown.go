@@ -38,6 +38,9 @@ func flatten(md, level string) string {
 	}
 	f := flattener{basic: level == basic, refs: len(md) + 1024}
 	for _, p := range pieces(md) {
+		if begin, _, _ := strings.Cut(p.text, "\n"); strings.Trim(begin, white) == "" {
+			f.blank()
+		}
 		if p.wild {
 			f.paragraph([]byte(p.text))
 		} else {
@@ -115,7 +118,7 @@ func (f *flattener) start(depth int, copied bool, text []byte) {
 		case b.first != "":
 			f.out = append(f.out, b.first...)
 			b.first = ""
-		case i < maxShown && !(copied && b.list):
+		case i < maxShown && (!copied || !b.list):
 			f.out = append(f.out, b.rest...)
 		}
 	}
@@ -160,12 +163,22 @@ func (f *flattener) within(b box, n ast.Node) {
 
 func (f *flattener) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		// A table does not know what was before it.
-		if n.PreviousSibling() != nil && (n.HasBlankPreviousLines() || n.Kind() == extast.KindTable) {
+		if n.PreviousSibling() != nil && (f.afterBlank(n) || n.Kind() == extast.KindTable) {
 			f.blank()
 		}
 		f.block(n)
 	}
+}
+
+// afterBlank reports whether a blank line is in front of the block. The parser
+// says so of any block behind fenced code.
+func (f *flattener) afterBlank(n ast.Node) bool {
+	before := bytes.LastIndexByte(f.src[:max(0, n.Pos())], '\n')
+	if before < 0 {
+		return false
+	}
+	start := bytes.LastIndexByte(f.src[:before], '\n') + 1
+	return len(bytes.Trim(f.src[start:before], " \t\r>")) == 0
 }
 
 func (f *flattener) block(n ast.Node) {
@@ -212,7 +225,7 @@ func (f *flattener) heading(n *ast.Heading) {
 func (f *flattener) list(l *ast.List) {
 	number := l.Start
 	for item := l.FirstChild(); item != nil; item = item.NextSibling() {
-		if item.PreviousSibling() != nil && item.HasBlankPreviousLines() {
+		if item.PreviousSibling() != nil && f.afterBlank(item) {
 			f.blank()
 		}
 		b := box{first: "• ", rest: "  ", list: true}

@@ -21,7 +21,8 @@ type piece struct {
 }
 
 // pieces cuts a document, where it is too heavy, in front of lines that begin a
-// block, or else of any line, but not within fenced code that is not in a list or quote.
+// block, or else of any line, but not within fenced code that is not in a list
+// or quote. A link whose definition is in another piece stays as it is.
 func pieces(md string) []piece {
 	var out []piece
 	start, weight := 0, 0 // of the piece

@@ -99,16 +99,18 @@ func (s *splitter) takeText(head string, n int) {
 	if chunk != "" {
 		chunk = head + chunk
 	}
-	n += len(s.text[n:]) - len(strings.TrimLeft(s.text[n:], white))
-	for _, f := range s.fences { // the indent of a fence is not lost
-		if f.body > s.at+n {
-			if f.start >= s.at {
-				n = min(n, max(f.start-s.at, 0))
-			}
-			break
+	s.take(chunk, s.skip(n))
+}
+
+// skip is n and the white space from there, but not the indent of a fence.
+func (s *splitter) skip(n int) int {
+	to := n + len(s.text[n:]) - len(strings.TrimLeft(s.text[n:], white))
+	for _, f := range s.fences {
+		if f.body > s.at+to {
+			return max(n, min(to, f.start-s.at))
 		}
 	}
-	s.take(chunk, n)
+	return to
 }
 
 // takeCode ends a chunk within fenced code, and the code with it; false if
@@ -120,11 +122,11 @@ func (s *splitter) takeCode(head string, f fence) bool {
 	}
 	code := s.text[:n]
 	skip := n
-	switch {
-	case s.at+n == f.last:
-		skip = f.end - s.at // it is closed here already
-	case code[n-1] != '\n':
+	if code[n-1] != '\n' {
 		skip += len(lineBreak(s.text[n:]))
+	}
+	if s.at+skip >= f.last {
+		skip = s.skip(f.end - s.at) // it is closed here already
 	}
 	if strings.Trim(code, white) == "" {
 		s.take("", skip)
