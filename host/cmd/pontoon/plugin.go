@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -223,9 +222,6 @@ func (f *lineFollower) stream(ctx context.Context, opened func()) error {
 		var l lineView
 		if err := json.Unmarshal([]byte(data), &l); err != nil {
 			return fmt.Errorf("read line: %w", err)
-		}
-		if l.Seq < f.last {
-			fmt.Fprintln(os.Stderr, "pontoon: the host was started again")
 		}
 		f.last = l.Seq
 		if f.json {

@@ -110,11 +110,7 @@ func (v *service) filled() Status {
 func (v *service) settled() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch v.status.State {
-	case Starting, Stopping:
-		return v.attempts > 1
-	}
-	return true
+	return v.status.State != Starting || v.attempts > 1
 }
 
 // set notes a new state and tells of it.
@@ -244,6 +240,9 @@ func (v *service) quarantineReason(err error) string {
 	n := len(v.failures)
 	v.failures = nil
 	if hopeless(err) {
+		return err.Error()
+	}
+	if n == 1 {
 		return err.Error()
 	}
 	return fmt.Sprintf("failed %d times within %s, last: %v", n, v.sup.Timing.Window, err)
