@@ -109,7 +109,7 @@ func (s *Stream) drain() {
 func (s *Stream) meaning(err error) error {
 	switch {
 	case s.stuck.Load():
-		return fmt.Errorf("too slow: read nothing for %s", WriteTimeout)
+		return ErrSlow
 	case s.closed.Load():
 		return ErrClosed
 	case errors.Is(err, io.EOF):
@@ -140,7 +140,10 @@ func (s *Stream) Write(frames ...[]byte) error {
 	defer s.late.Stop()
 	for _, frame := range frames {
 		if err := s.half.Send(&pb.Frame{Json: frame}); err != nil {
-			if s.ended.Load() || s.closed.Load() {
+			switch {
+			case s.stuck.Load():
+				return ErrSlow
+			case s.ended.Load() || s.closed.Load():
 				return ErrClosed
 			}
 			return fmt.Errorf("write to the stream: %w", err)
