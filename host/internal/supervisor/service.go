@@ -43,6 +43,10 @@ func newService(s *Supervisor, p config.Plugin, l *logs) *service {
 	}
 }
 
+// String is what suture calls the service. Without it suture prints the whole
+// of it, environment and configuration included, and under no lock.
+func (v *service) String() string { return "plugin " + v.entry().Name }
+
 // adopt takes an entry whose process is the same as before.
 func (v *service) adopt(ctx context.Context, p config.Plugin) {
 	row, err := v.sup.own(ctx, p)
