@@ -75,6 +75,8 @@ func (c *connector) serve(ctx, work context.Context) error {
 			return nil
 		case final(err) != nil:
 			return final(err)
+		case c.dialed && lived > 0 && !comesAgain(err):
+			return fmt.Errorf("%w: %w", errStreamEnded, err)
 		}
 		if lived >= c.timing.settled {
 			wait.Reset()
@@ -213,6 +215,13 @@ func final(err error) error {
 	default:
 		return fmt.Errorf("host wants no new connection: %w", closed)
 	}
+}
+
+// comesAgain reports whether a host that ended a plugin's stream may attach again
+// (docs/plugins.md).
+func comesAgain(err error) bool {
+	var closed *transport.CloseError
+	return errors.As(err, &closed) && (closed.Code == wire.CloseOverload || closed.Code == wire.CloseTooSlow)
 }
 
 // sleep reports whether it slept through: false = ctx ended.

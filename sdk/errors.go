@@ -73,3 +73,8 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprintf("adapter panicked: %v", e.value) }
+
+// hopelessError ends an adapter for which another start would change nothing.
+type hopelessError struct{ error }
+
+func (e *hopelessError) Unwrap() error { return e.error }

@@ -30,8 +30,8 @@ import (
 // configured and connected by the host (docs/plugins.md), and ends with it.
 //
 // A flag wins over its variable. The exit status is 0 after SIGINT, SIGTERM or
-// an early nil of Adapter.Run, 2 for wrong usage, 1 for everything else, with
-// one line on standard error. Standard output belongs to the adapter.
+// an early nil of Adapter.Run, 2 for wrong usage, 1 for everything else (as a
+// plugin 78 if Run returned Refused: it is not started again), with one line on standard error. Standard output belongs to the adapter.
 func Main(platform string, a Adapter) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills
@@ -54,16 +54,19 @@ func Start(ctx context.Context, platform string, a Adapter, args []string, geten
 		}
 	}
 	var usage usageError
+	var hopeless *hopelessError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(stderr, "%s: %v (see --help)\n", name, err)
 		return 2
-	default:
-		_, _ = fmt.Fprintf(stderr, "%s: %v\n", name, err)
-		return 1
 	}
+	_, _ = fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	if errors.As(err, &hopeless) && transport.Started(getenv) {
+		return transport.ExitConfig
+	}
+	return 1
 }
 
 // usageError is a mistake in how the program was called.

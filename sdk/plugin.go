@@ -25,6 +25,8 @@ const (
 var (
 	errNoHost     = errors.New("the host did not come")
 	errParentGone = errors.New("the host is gone")
+	// errStreamEnded wraps why, if the host will not attach again.
+	errStreamEnded = errors.New("the host ended the stream")
 )
 
 // startPlugin is Start for a process that a host has started. Configuration and
@@ -81,7 +83,15 @@ func servePlugin(ctx context.Context, platform string, a Adapter, server *transp
 		return endOfPlugin(err)
 	}
 	log = log.With("channel", setup.Channel)
-	return endOfPlugin(Run(ctx, platform, a, Options{Config: setup.Config, Log: log, dial: accept(server), dialed: true}))
+	err = Run(ctx, platform, a, Options{Config: setup.Config, Log: log, dial: accept(server), dialed: true})
+	if errors.Is(err, errStreamEnded) {
+		select {
+		case <-server.Gone(): // the whole service ended, and the stream with it
+			err = transport.ErrHostGone
+		case <-time.After(parentGrace):
+		}
+	}
+	return endOfPlugin(err)
 }
 
 // endOfPlugin leaves out what is no failure: to be told to end.

@@ -152,7 +152,7 @@ func (r *runner) keepRunning(ctx context.Context) error {
 		case err == nil || ctx.Err() != nil:
 			return nil
 		case errors.As(err, &refused):
-			return refused.Err
+			return &hopelessError{refused.Err}
 		}
 		if time.Since(began) >= r.timing.settled {
 			wait.Reset()

@@ -25,6 +25,10 @@ const (
 	CookieValue = "4f9d1a62c7b84e0c8f53b7d6a01e2c95"
 )
 
+// ExitConfig is the exit status of a plugin that can't work with its
+// configuration, EX_CONFIG of sysexits.h. Its last words say why.
+const ExitConfig = 78
+
 // Handshake is go-plugin's, for both ends. The cookie is no secret: it only
 // tells a program that the host started it from one that a person did.
 func Handshake() plugin.HandshakeConfig {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	plugin "github.com/hashicorp/go-plugin"
@@ -29,7 +30,8 @@ type Setup struct {
 // PluginServer is the adapter's end of plugin mode. There is one in a process.
 type PluginServer struct {
 	pb.UnimplementedBridgeServer
-	setup    chan Setup // holds one
+	setup    chan Setup  // holds one
+	once     atomic.Bool // Configure was called
 	attached chan *Stream
 	gone     chan struct{} // closed when Serve has returned
 
@@ -79,12 +81,11 @@ func (s *PluginServer) Configure(_ context.Context, r *pb.ConfigureRequest) (*pb
 	if len(r.Config) > 0 && !json.Valid(r.Config) {
 		return nil, status.Error(codes.InvalidArgument, "config: found no JSON")
 	}
-	select {
-	case s.setup <- Setup{r.Channel, r.Config, r.HostVersion}:
-		return &pb.ConfigureResponse{}, nil
-	default:
+	if s.once.Swap(true) {
 		return nil, status.Error(codes.FailedPrecondition, "configured already")
 	}
+	s.setup <- Setup{r.Channel, r.Config, r.HostVersion}
+	return &pb.ConfigureResponse{}, nil
 }
 
 // Attach implements pb.BridgeServer.
@@ -97,11 +98,10 @@ func (s *PluginServer) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame])
 	case <-ctx.Done():
 		return nil
 	}
-	<-ctx.Done() // returning ends the stream
-	// A write that runs must not meet a stream that gRPC has taken back.
-	stream.writing.Lock()
-	defer stream.writing.Unlock()
-	stream.ended.Store(true)
+	// Returning ends the stream, and with it a Send that hangs: gRPC cancels it.
+	// So there is no waiting for one here.
+	<-ctx.Done()
+	stream.over.Store(true)
 	return nil
 }
 

@@ -26,6 +26,8 @@ const maxMessage = 1 << 20
 // say the same.
 const maxReason = 123
 
+var errBroken = errors.New("stream broken off")
+
 // half is one end of the stream as gRPC gives it.
 type half interface {
 	Send(*pb.Frame) error
@@ -43,6 +45,7 @@ type Stream struct {
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
 	stuck  atomic.Bool // a write took longer than it may
+	over   atomic.Bool // gRPC has taken the stream back: nothing may be sent
 
 	writing sync.Mutex
 	late    *time.Timer // ends a write that hangs
@@ -109,7 +112,7 @@ func (s *Stream) drain() {
 func (s *Stream) meaning(err error) error {
 	switch {
 	case s.stuck.Load():
-		return fmt.Errorf("too slow: read nothing for %s", WriteTimeout)
+		return ErrSlow
 	case s.closed.Load():
 		return ErrClosed
 	case errors.Is(err, io.EOF):
@@ -117,7 +120,7 @@ func (s *Stream) meaning(err error) error {
 	case status.Code(err) == codes.ResourceExhausted:
 		return fmt.Errorf("message too large, at most %d bytes are allowed", maxMessage)
 	case status.Code(err) == codes.Canceled:
-		return errors.New("stream broken off")
+		return errBroken
 	}
 	return fmt.Errorf("stream broken: %s", clipReason(status.Convert(err).Message()))
 }
@@ -133,15 +136,23 @@ func (s *Stream) finish(err error) error {
 func (s *Stream) Write(frames ...[]byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.closed.Load() || s.ended.Load() {
+	switch {
+	case s.closed.Load() || s.ended.Load():
 		return ErrClosed
+	case s.over.Load():
+		return errBroken
 	}
 	s.late.Reset(WriteTimeout)
 	defer s.late.Stop()
 	for _, frame := range frames {
 		if err := s.half.Send(&pb.Frame{Json: frame}); err != nil {
-			if s.ended.Load() || s.closed.Load() {
+			switch {
+			case s.stuck.Load():
+				return ErrSlow
+			case s.ended.Load() || s.closed.Load():
 				return ErrClosed
+			case s.over.Load():
+				return errBroken
 			}
 			return fmt.Errorf("write to the stream: %w", err)
 		}
@@ -178,7 +189,7 @@ func (s *Stream) Close(code wire.CloseCode, why string) error {
 	go func() { // a write may hang; then the linger ends both
 		s.writing.Lock()
 		defer s.writing.Unlock()
-		if s.half.Send(&pb.Frame{CloseCode: uint32(code), CloseReason: clipReason(why)}) != nil {
+		if s.over.Load() || s.half.Send(&pb.Frame{CloseCode: uint32(code), CloseReason: clipReason(why)}) != nil {
 			linger.Stop()
 			s.cancel()
 		}

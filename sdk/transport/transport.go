@@ -38,6 +38,10 @@ const (
 // ErrClosed is what Read returns after the connection was closed from this side.
 var ErrClosed = errors.New("connection closed")
 
+// ErrSlow is wrapped by what Write and Read return when the peer took nothing for
+// WriteTimeout.
+var ErrSlow = fmt.Errorf("too slow: read nothing for %s", WriteTimeout)
+
 // CloseError is the peer's close frame.
 type CloseError struct {
 	Code   wire.CloseCode

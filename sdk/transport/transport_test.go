@@ -79,7 +79,7 @@ func raw(t *testing.T) (host *WebSocket, client *websocket.Conn) {
 }
 
 // ends reads c to its end in the background.
-func ends(c *WebSocket) <-chan error {
+func ends(c Conn) <-chan error {
 	end := make(chan error, 1)
 	go func() {
 		for {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	neturl "net/url"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -194,17 +195,25 @@ func (c *WebSocket) finish(err error) error {
 // Write implements Conn.
 func (c *WebSocket) Write(frames ...[]byte) error {
 	if len(frames) == 1 && len(frames[0]) <= bufferSize {
-		return c.ws.WriteMessage(websocket.TextMessage, frames[0])
+		return slow(c.ws.WriteMessage(websocket.TextMessage, frames[0]))
 	}
 	// A larger frame would go out in pieces of gorilla's buffer.
 	c.socket.cork()
 	for _, f := range frames {
 		if err := c.ws.WriteMessage(websocket.TextMessage, f); err != nil {
 			_ = c.socket.uncork()
-			return err
+			return slow(err)
 		}
 	}
-	return c.socket.uncork()
+	return slow(c.socket.uncork())
+}
+
+// slow says what a deadline that was missed means.
+func slow(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%w: %w", ErrSlow, err)
+	}
+	return err
 }
 
 // Ping implements Conn.

@@ -24,7 +24,7 @@ import (
 // hostileBinary builds the plugin that misbehaves, once. It has no race
 // detector: that needs more memory than a plugin may have.
 var hostileBinary = sync.OnceValues(func() (string, error) {
-	out := filepath.Join(filepath.Dir(pontoonBinary), "hostile", "program") // where TestMain sweeps
+	out := filepath.Join(filepath.Dir(ircBinary), "hostile", "program") // where TestMain sweeps
 	text, err := exec.Command("go", "build", "-o", out, "../../internal/supervisor/hostile").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("build hostile: %w\n%s", err, text)

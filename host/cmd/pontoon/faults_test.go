@@ -217,8 +217,10 @@ func TestFaults(t *testing.T) {
 	a.steady = startSteady(t, a.host, a.token, rate)
 	var table strings.Builder
 	table.WriteString("| fault | what the host did | recovered after | p99 of the other adapter before | during |\n|---|---|---|---|---|\n")
+	n := 0 // numbers the faults, and so their plugins
 	for left := batches(faults()); len(left) > 0; left = left[1:] {
-		table.WriteString(a.batch(t, left[0]))
+		table.WriteString(a.batch(t, left[0], n))
+		n += len(left[0])
 	}
 	a.reload()
 	a.none(wait)
@@ -291,7 +293,7 @@ func batches(all []fault) (out [][]fault) {
 }
 
 // batch lets some faults happen at once, and returns their lines of the table.
-func (a *arena) batch(t *testing.T, some []fault) string {
+func (a *arena) batch(t *testing.T, some []fault, first int) string {
 	before := a.steady.now()
 	if figures {
 		time.Sleep(3 * time.Second) // measured as "before"
@@ -299,14 +301,14 @@ func (a *arena) batch(t *testing.T, some []fault) string {
 	began := a.steady.now()
 	var entries []plugin
 	for i, f := range some {
-		entries = append(entries, a.entries(f, i)...)
+		entries = append(entries, a.entries(f, first+i)...)
 	}
 	a.reload(entries...)
 	for i, f := range some {
 		if f.act == nil {
 			continue
 		}
-		name := onceName(f, i)
+		name := onceName(f, first+i)
 		a.running(t, name)
 		writeFile(t, a.path("struck", name), fmt.Sprint(time.Now().UnixNano()))
 		f.act(t, a.pit, name)
@@ -314,7 +316,7 @@ func (a *arena) batch(t *testing.T, some []fault) string {
 	var out strings.Builder
 	for i, f := range some {
 		t.Run(f.mode+" "+f.injected, func(t *testing.T) {
-			did, recovered := a.check(t, f, i)
+			did, recovered := a.check(t, f, first+i)
 			a.steady.unharmed(t)
 			if figures {
 				time.Sleep(time.Until(a.steady.due(began).Add(3 * time.Second))) // enough to measure

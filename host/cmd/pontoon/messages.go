@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,10 +11,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 )
 
@@ -119,19 +116,7 @@ func (f *follower) follow(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	wait := backoff.NewExponentialBackOff()
-	wait.MaxInterval = 10 * time.Second
-	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := f.stream(ctx, id, wait.Reset)
-		if ctx.Err() != nil {
-			return struct{}{}, backoff.Permanent(ctx.Err())
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+	return reopen(ctx, false, func(ctx context.Context, opened func()) error { return f.stream(ctx, id, opened) })
 }
 
 // channelID is what the channel keeps when it is renamed.
@@ -173,47 +158,31 @@ func (f *follower) list(raw json.RawMessage) error {
 // stream prints what comes until the event stream breaks; opened is called once
 // it is there.
 func (f *follower) stream(ctx context.Context, channel string, opened func()) error {
-	header := http.Header{}
-	if f.last != "" {
-		header.Set("Last-Event-ID", f.last)
-	}
-	resp, err := f.c.do(ctx, http.MethodGet, "/events", nil, header)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	opened()
-	if f.last == "" { // there is nothing to resume behind: what came before the stream was there?
-		if err := f.before(ctx, channel); err != nil {
-			return err
+	begin := func() error {
+		opened()
+		if f.last != "" {
+			return nil
 		}
+		return f.before(ctx, channel) // there is nothing to resume behind: what came before the stream was there?
 	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxAnswer)
-	event := ""
-	for lines.Scan() {
-		field, value, _ := strings.Cut(lines.Text(), ": ")
-		switch {
-		case field == "event":
-			event = value
-		case field == "data" && event == "message.created":
+	return f.c.events(ctx, "/events", f.last, begin, func(event, data string) error {
+		switch event {
+		case "message.created":
 			var d struct {
 				ChannelID string `json:"channel_id"`
 				Message   json.RawMessage
 			}
-			if err := json.Unmarshal([]byte(value), &d); err != nil {
-				return fmt.Errorf("read event: %w", err)
+			if err := json.Unmarshal([]byte(data), &d); err != nil {
+				return err
 			}
 			if d.ChannelID == channel {
-				if err := f.show(d.Message); err != nil {
-					return err
-				}
+				return f.show(d.Message)
 			}
-		case field == "data" && event == "gap":
+		case "gap":
 			fmt.Fprintln(os.Stderr, "pontoon: some messages are missing here: the reader was too far behind")
 		}
-	}
-	return errors.Join(lines.Err(), errors.New("event stream ended"))
+		return nil
+	})
 }
 
 func sendCommand(o *clientOptions) *cobra.Command {

@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/spf13/cobra"
 )
 
@@ -183,56 +179,25 @@ type lineFollower struct {
 // follow reads the stream until ctx ends, and opens it again when it breaks. A
 // plugin that does not exist is an error at once.
 func (f *lineFollower) follow(ctx context.Context) error {
-	wait := backoff.NewExponentialBackOff()
-	wait.MaxInterval = 10 * time.Second
-	first := true
-	_, err := backoff.Retry(ctx, func() (struct{}, error) {
-		err := f.stream(ctx, func() { first = false; wait.Reset() })
-		if ctx.Err() != nil {
-			return struct{}{}, backoff.Permanent(ctx.Err())
+	return reopen(ctx, true, func(ctx context.Context, opened func()) error {
+		last := ""
+		if f.last != 0 {
+			last = strconv.FormatInt(f.last, 10)
 		}
-		if first {
-			return struct{}{}, backoff.Permanent(err)
-		}
-		return struct{}{}, err
-	}, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(0))
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
+		return f.c.events(ctx, f.path, last, func() error { opened(); return nil }, f.line)
+	})
 }
 
-func (f *lineFollower) stream(ctx context.Context, opened func()) error {
-	header := http.Header{}
-	if f.last != 0 {
-		header.Set("Last-Event-ID", strconv.FormatInt(f.last, 10))
-	}
-	resp, err := f.c.do(ctx, http.MethodGet, f.path, nil, header)
-	if err != nil {
+func (f *lineFollower) line(_, data string) error {
+	var l lineView
+	if err := json.Unmarshal([]byte(data), &l); err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }()
-	opened()
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		var l lineView
-		if err := json.Unmarshal([]byte(data), &l); err != nil {
-			return fmt.Errorf("read line: %w", err)
-		}
-		if l.Seq < f.last {
-			fmt.Fprintln(os.Stderr, "pontoon: the host was started again")
-		}
-		f.last = l.Seq
-		if f.json {
-			fmt.Fprintln(f.w, data)
-		} else {
-			l.print(f.w)
-		}
+	f.last = l.Seq
+	if f.json {
+		_, err := fmt.Fprintln(f.w, data)
+		return err
 	}
-	return errors.Join(lines.Err(), errors.New("log stream ended"))
+	l.print(f.w)
+	return nil
 }

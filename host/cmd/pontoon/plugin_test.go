@@ -3,11 +3,11 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,7 +42,7 @@ func (c *crew) all() []plugin {
 }
 
 // Plugins through the command line and REST, all on one host. The cases follow
-// each other: each leaves the plugins as it found them, but the last two.
+// each other: each leaves the plugins as it found them, but the last three.
 func TestPlugins(t *testing.T) {
 	t.Parallel()
 	binary, err := hostileBinary()
@@ -124,8 +124,8 @@ var columns = regexp.MustCompile(`\s{2,}`)
 func (c *crew) lists(t *testing.T) {
 	running := c.running(t, "talk")
 	c.until(t, wait, "broken", "quarantined", func(r pluginRow) bool { return r.State == "quarantined" })
-	eventually(t, "it is attached", func() bool { return c.shown("talk").Health.Attached })
-	p := c.shown("talk")
+	var p pluginShown
+	eventually(t, "it is attached", func() bool { p = c.shown("talk"); return p.Health.Attached })
 	if p.State != "running" || p.PID != running.Pid || p.Restarts != 0 || p.Reason != "" || !p.Pinned || p.SHA256 != c.sum || p.ChannelID == "" || p.Since == nil {
 		t.Errorf("shown as %+v", p)
 	}
@@ -153,6 +153,9 @@ func (c *crew) lists(t *testing.T) {
 	}
 	if p := c.shown("off"); p.State != "disabled" || p.PID != 0 || !strings.Contains(p.Reason, p.Source+" says enabled: false") {
 		t.Errorf("off is %+v", p)
+	}
+	for _, e := range c.all() {
+		eventually(t, e.name+" is attached if it runs", func() bool { p := c.shown(e.name); return p.State != "running" || p.Health.Attached })
 	}
 	table := c.cli("plugin", "list")
 	rows := lines(table)
@@ -187,12 +190,12 @@ func (c *crew) logs(t *testing.T) {
 	}
 	eventually(t, "what it printed is kept", func() bool {
 		text := c.cli("plugin", "logs", name)
-		return strings.Contains(text, "stdout  printed to standard output 2") && strings.Contains(text, "stderr  printed to standard error 2")
+		return strings.Contains(text, "connected to the host") && strings.Contains(text, "stdout  printed to standard output 2") && strings.Contains(text, "stderr  printed to standard error 2")
 	})
 	holds(t, c.cli("plugin", "logs", name), fmt.Sprintf("host    started as process %d", pid))
 	c.json(&page, "plugin", "logs", name)
 	for i, l := range page.Lines {
-		if l.Seq != int64(i+1) || l.At.IsZero() || l.Text == "" || !slices.Contains([]string{"stdout", "stderr", "host"}, l.Stream) {
+		if l.Seq != page.Lines[0].Seq+int64(i) || l.At.IsZero() || l.Text == "" || !slices.Contains([]string{"stdout", "stderr", "host"}, l.Stream) {
 			t.Errorf("line %d is %+v", i, l)
 		}
 	}
@@ -222,12 +225,11 @@ func (c *crew) logs(t *testing.T) {
 		t.Errorf("%d lines, expected %d clean ones: %q", strings.Count(text, "\n"), len(page.Lines), text)
 	}
 	for want, args := range map[string][]string{
-		"1 to 1000":                 {name, "--limit", "0"},
-		"found 1001":                {name, "--limit", "1001"},
-		"not found in plugins.yaml": {"nobody", "--follow"},
+		"1 to 1000":  {name, "--limit", "0"},
+		"found 1001": {name, "--limit", "1001"},
 	} {
 		r := runCommand(t, c.env(), "", append([]string{"plugin", "logs"}, args...)...)
-		if r.code == 0 || r.out != "" {
+		if r.code != 2 || r.out != "" {
 			t.Errorf("plugin logs %v: %+v", args, r)
 		}
 		oneLine(t, r.err, want)
@@ -249,6 +251,8 @@ func (c *crew) follows(t *testing.T) {
 	c.line(t, "talk", "print 4", "printed")
 	seen(human, "stdout  printed to standard output 3\n", "stderr  printed to standard error 3\n")
 	seen(machine, `"printed to standard output 3"`, `"printed to standard error 3"`)
+	c.streams(t, "/plugins/"+name+"/logs?follow=true", "")
+	c.streams(t, "/plugins/"+name+"/logs", "text/event-stream")
 	human.signal(syscall.SIGINT)
 	machine.signal(syscall.SIGINT)
 	for _, p := range []*process{human, machine} {
@@ -266,6 +270,27 @@ func (c *crew) follows(t *testing.T) {
 			t.Errorf("line %d after line %d", l.Seq, last)
 		}
 		last = l.Seq
+	}
+}
+
+// streams checks that a request is answered by a stream of events.
+func (c *crew) streams(t *testing.T, path, accept string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel() // ends the stream
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+"/api/v1"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	req.Header.Set("Accept", accept)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("GET %s with Accept %q is answered with %q, expected text/event-stream", path, accept, kind)
 	}
 }
 
@@ -288,8 +313,8 @@ func (c *crew) disables(t *testing.T) {
 			t.Errorf("%s disable: %d still runs: %s", verb, before.Pid, line)
 		}
 		var ch channelView
-		c.json(&ch, "channel", "show", name)
-		if ch.On || ch.Kind != "plugin" || ch.Health.Process == nil || *ch.Health.Process != "disabled" || ch.Health.Attached {
+		eventually(t, "its channel is detached", func() bool { c.json(&ch, "channel", "show", name); return !ch.Health.Attached })
+		if ch.On || ch.Kind != "plugin" || ch.Health.Process == nil || *ch.Health.Process != "disabled" {
 			t.Errorf("%s disable: channel %+v", verb, ch)
 		}
 		c.json(&pluginShown{}, "plugin", "disable", name) // it is that already
@@ -299,7 +324,7 @@ func (c *crew) disables(t *testing.T) {
 			t.Errorf("%s enable: %+v, before %+v", verb, now, before)
 		}
 		c.json(&ch, "channel", "show", name)
-		if !ch.On || *ch.Health.Process != "running" {
+		if !ch.On || ch.Health.Process == nil || *ch.Health.Process != "running" {
 			t.Errorf("%s enable: channel %+v", verb, ch)
 		}
 	}
@@ -353,70 +378,51 @@ func (c *crew) refusesOperations(t *testing.T) {
 	c.gone(t, "off")
 	c.cli("plugin", "enable", c.full("calm"))
 	c.running(t, "calm")
-	for _, args := range [][]string{{"restart", "nobody"}, {"enable", "nobody"}, {"disable", "nobody"}, {"logs", "nobody"}} {
+	for _, args := range [][]string{
+		{"restart", "nobody"}, {"enable", "nobody"}, {"disable", "nobody"}, {"logs", "nobody"}, {"logs", "nobody", "--follow"},
+		{"restart", "no/body?x#y"}, {"logs", "../channels"}, {"disable", "\x1b[31mred\nforged"},
+	} {
 		r := runCommand(t, c.env(), "", append([]string{"plugin"}, args...)...)
-		if r.code != 1 || r.out != "" {
+		if r.code != 1 || r.out != "" || dirty(r.err) {
 			t.Errorf("plugin %v: %+v", args, r)
 		}
-		oneLine(t, r.err, "plugin nobody: not found in plugins.yaml")
+		oneLine(t, r.err, "not found in plugins.yaml")
 	}
 }
 
-// reloads changes the file, by command and by SIGHUP, and breaks it.
-func (c *crew) reloads(t *testing.T) {
-	calm, talk := c.running(t, "calm"), c.running(t, "talk")
-	c.talk.args = []string{"elsewhere=127.0.0.1:1"}
-	extra := plugin{name: "extra", mode: "ok"}
-	c.write(c.talk, c.calm, c.off, c.once, c.broken, extra)
-	var got struct{ Added, Removed, Changed, Unchanged []string }
-	c.json(&got, "plugin", "reload")
-	full := func(names ...string) (out []string) {
-		for _, name := range names {
-			out = append(out, c.full(name))
-		}
-		return out
+func (c *crew) doctor(t *testing.T) {
+	c.running(t, "calm")
+	env := append(c.env(), "HOME="+c.home()) // it fills in plugins.yaml itself
+	r := runCommand(t, env, "", "doctor", "--plugins", c.file)
+	holds(t, r.out, "program of "+c.full("talk"), "memory limits of plugins", c.url+" is ready")
+	if r.err != "" || dirty(r.out) {
+		t.Errorf("doctor: %+v", r)
 	}
-	if !slices.Equal(got.Added, full("extra")) || !slices.Equal(got.Removed, full("crafted", "stubborn")) || !slices.Equal(got.Changed, full("talk")) ||
-		!slices.Equal(got.Unchanged, full("calm", "off", "once", "broken")) {
-		t.Errorf("reload did %+v", got)
+	var v struct{ Checks []finding }
+	r = runCommand(t, env, "", "doctor", "--plugins", c.file, "--json")
+	if err := json.Unmarshal([]byte(r.out), &v); err != nil {
+		t.Fatalf("doctor --json: %v in %s", err, r.out)
 	}
-	if now := c.running(t, "talk"); now.Pid == talk.Pid {
-		t.Errorf("the changed one is still process %d", now.Pid)
+	found := map[string]finding{}
+	for _, f := range v.Checks {
+		found[f.What] = f
 	}
-	c.running(t, "extra")
-	table := c.cli("plugin", "reload")
-	holds(t, table, "added", "unchanged  "+strings.Join(full("talk", "calm", "off", "once", "broken", "extra"), ", ")+"\n")
-	if n := strings.Count(table, "\n"); n != 4 {
-		t.Errorf("plugin reload prints %d lines: %q", n, table)
+	if f := found["plugin "+c.full("calm")]; f.Result != checkOK || !strings.HasSuffix(f.Detail, "memory limited by "+c.plugin("calm").LimitBy) {
+		t.Errorf("of a plugin that runs: %+v", f)
 	}
-	c.removedChannel(t, "crafted")
+	if f := found["plugin "+c.full("broken")]; f.Result != checkFail || !strings.Contains(f.Detail, "quarantined: ") || r.code != 1 {
+		t.Errorf("of a quarantined one: %+v, exit status %d", f, r.code)
+	}
+	if limits := found["memory limits of plugins"]; !regexp.MustCompile(`^(by (cgroup|rlimit)|not enforced: )`).MatchString(limits.Detail) {
+		t.Errorf("the limiter is not named: %+v", limits)
+	}
 
-	before := c.plugins()
-	good := c.yaml(c.talk, c.calm)
-	last := len(lines(good))
-	for name, e := range map[string]struct{ more, want string }{
-		"errKey":     {"    colour: red\n", `found unknown key "colour"`},
-		"errUnset":   {"  - {name: x, command: [\"${NOT_THERE}\"]}\n", "found ${NOT_THERE}, which is not set"},
-		"errProgram": {"  - {name: x, command: [./not-there]}\n", "not-there"},
-		"errSize":    {"    limits: {memory: 1TB}\n", "1TB"},
-		"errTwice":   {"  - {name: " + c.full("calm") + ", command: [sh]}\n", "calm"},
-	} {
-		writeFile(t, c.file, good+e.more)
-		r := runCommand(t, c.env(), "", "plugin", "reload")
-		if where := regexp.MustCompile(regexp.QuoteMeta(fmt.Sprintf("%s:%d:", c.file, last+1)) + `\d+: `); r.code != 1 || r.out != "" || !where.MatchString(r.err) {
-			t.Errorf("%s: %+v, expected an error at %s", name, r, where)
-		}
-		oneLine(t, r.err, e.want)
+	// Without a host, and without a file of plugins.
+	env = []string{"PONTOON_URL=http://127.0.0.1:1", "PONTOON_DATA=" + t.TempDir()}
+	if r := runCommand(t, env, "", "doctor", "--json"); r.code != 0 || r.err != "" || !json.Valid([]byte(r.out)) || !strings.Contains(r.out, "none at http://127.0.0.1:1") {
+		t.Errorf("without a host: %+v", r)
 	}
-	c.signal(syscall.SIGHUP) // the last of them
-	eventually(t, "the error is logged", func() bool { return strings.Contains(c.errs.String(), fmt.Sprintf("%s:%d:", c.file, last+1)) })
-	if now := c.plugins(); !maps.Equal(now, before) {
-		t.Errorf("an invalid file changed %+v to %+v", before, now)
-	}
-	c.write(c.talk, c.calm)
-	c.signal(syscall.SIGHUP)
-	eventually(t, "the hangup is heard", func() bool { return len(c.plugins()) == 2 })
-	if now := c.plugin("calm"); now != calm {
-		t.Errorf("the unchanged one went from %+v to %+v", calm, now)
+	if r := runCommand(t, env, "", "doctor", "--plugins", "not-there.yaml"); r.code != 1 || !strings.Contains(r.out, "not-there.yaml is not there") {
+		t.Errorf("without the file that was named: %+v", r)
 	}
 }

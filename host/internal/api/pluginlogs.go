@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,6 +32,7 @@ type logQuery struct {
 	Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"1000" doc:"Most lines to return: the newest"`
 	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of an earlier answer: only what came later"`
 	Follow bool   `query:"follow" doc:"Answer an event stream that goes on; the id of an event is the line's seq"`
+	Accept string `header:"Accept" doc:"text/event-stream is the same as follow"`
 	Last   string `header:"Last-Event-ID" doc:"With follow: go on behind this line"`
 }
 
@@ -50,7 +52,7 @@ func (s *server) pluginLogs(_ context.Context, in *logQuery) (*huma.StreamRespon
 		return nil, s.pluginFault(err, in.Name)
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		if !in.Follow {
+		if !in.Follow && !strings.Contains(in.Accept, "text/event-stream") {
 			ctx.SetHeader("Content-Type", "application/json")
 			out := pluginLines{Lines: showLines(lines)}
 			if len(lines) > 0 {

@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -151,7 +153,7 @@ func (n *Session) flush(done chan struct{}) {
 		n.mu.Unlock()
 
 		if unknown, err := n.write(items, buf); err != nil {
-			n.broken(unknown)
+			n.broken(unknown, err)
 			return
 		}
 		clear(items)
@@ -211,7 +213,7 @@ func (n *Session) send(b []byte, ends []int) error {
 
 // broken ends a session whose write failed: of what was being written it is
 // unknown whether it arrived.
-func (n *Session) broken(items []item) {
+func (n *Session) broken(items []item, err error) {
 	var parcels []hub.Parcel
 	for _, q := range items {
 		if !q.parcel.Lossy() {
@@ -219,11 +221,15 @@ func (n *Session) broken(items []item) {
 		}
 	}
 	hub.Broken(parcels)
+	why := "write failed"
+	if errors.Is(err, transport.ErrSlow) {
+		why = transport.ErrSlow.Error()
+	}
 	n.mu.Lock()
 	n.dead, n.retired, n.flushing = true, true, false // what waits still, Detach takes
 	if n.code == 0 {
-		n.code, n.why = wire.CloseTooSlow, "write failed"
+		n.code, n.why = wire.CloseTooSlow, why
 	}
 	n.mu.Unlock()
-	_ = n.conn.Close(wire.CloseTooSlow, "write failed")
+	_ = n.conn.Close(wire.CloseTooSlow, why)
 }

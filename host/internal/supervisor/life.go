@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
 const (
@@ -256,8 +258,11 @@ func (l *life) explain(err error) error {
 	}
 	l.process.gone() // its last words may still be in the pipe
 	l.process.gone() // all that it said is read
-	what := exitText(exit)
-	if said := l.logs.lastWords(); said != "" {
+	what, said := exitText(exit), l.logs.lastWords()
+	if exit.Err == nil && exit.Signal == "" && exit.Code == transport.ExitConfig {
+		return &transport.ConfigError{Reason: clip(cmp.Or(said, what))}
+	}
+	if said != "" {
 		what += ": " + clip(said)
 	}
 	return errors.New(what)

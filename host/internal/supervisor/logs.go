@@ -36,15 +36,18 @@ type logs struct {
 	onLine func(Line) // called for every kept line of the plugin's own
 
 	mu      sync.Mutex // guards what follows
-	lines   []Line     // a ring once it is full; the line of seq is at (seq-1) % maxLines
+	lines   []Line     // a ring once it is full; the line of seq is at (seq-base-1) % maxLines
+	base    int64      // seqs begin behind it
 	last    int64      // seq of the newest
 	dropped int        // by the rate limit, since the last kept line
 	words   lastWords
 	changed chan struct{}
 }
 
-func newLogs(onLine func(Line)) *logs {
-	return &logs{limit: rate.NewLimiter(lineRate, lineBurst), onLine: onLine, changed: make(chan struct{})}
+// newLogs is empty. Seqs begin behind base: with the time as such, they ascend
+// over restarts of the host too, and who followed the one before misses nothing.
+func newLogs(base int64, onLine func(Line)) *logs {
+	return &logs{limit: rate.NewLimiter(lineRate, lineBurst), onLine: onLine, base: base, last: base, changed: make(chan struct{})}
 }
 
 // add keeps a line of the plugin, unless it writes too many.
@@ -89,7 +92,7 @@ func (l *logs) keep(stream, text string) Line {
 	if len(l.lines) < maxLines {
 		l.lines = append(l.lines, line)
 	} else {
-		l.lines[(l.last-1)%maxLines] = line
+		l.lines[(l.last-l.base-1)%maxLines] = line
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -104,7 +107,7 @@ func (l *logs) read(after int64, n int) ([]Line, <-chan struct{}) {
 	have := min(max(l.last-after, 0), int64(len(l.lines)), int64(max(n, 0)))
 	out := make([]Line, 0, have)
 	for seq := l.last - have + 1; seq <= l.last; seq++ {
-		out = append(out, l.lines[(seq-1)%maxLines])
+		out = append(out, l.lines[(seq-l.base-1)%maxLines])
 	}
 	return out, l.changed
 }

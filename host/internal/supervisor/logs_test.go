@@ -15,7 +15,7 @@ import (
 
 // allLines are logs that no rate limit thins.
 func allLines() *logs {
-	l := newLogs(nil)
+	l := newLogs(0, nil)
 	l.limit = rate.NewLimiter(rate.Inf, 0)
 	return l
 }
@@ -70,7 +70,7 @@ func TestDrain(t *testing.T) {
 // of it was dropped.
 func TestDrainFlood(t *testing.T) {
 	t.Parallel()
-	l := newLogs(nil)
+	l := newLogs(0, nil)
 	const n = 200_000
 	l.drain(streamStderr, io.LimitReader(repeat("a line like any other\n"), n*22))
 	lines, _ := l.read(0, maxLines)
@@ -220,7 +220,7 @@ func TestLastWords(t *testing.T) {
 		"line without end": {"half a li", "half a li"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLogs(nil)
+			l := newLogs(0, nil)
 			l.drain(streamStdout, strings.NewReader("panic: printed as data\n"))
 			l.drain(streamStderr, strings.NewReader(tt.said))
 			if got := l.lastWords(); got != tt.want {

@@ -43,6 +43,10 @@ func newService(s *Supervisor, p config.Plugin, l *logs) *service {
 	}
 }
 
+// String is what suture calls the service. Without it suture prints the whole
+// of it, environment and configuration included, and under no lock.
+func (v *service) String() string { return "plugin " + v.entry().Name }
+
 // adopt takes an entry whose process is the same as before.
 func (v *service) adopt(ctx context.Context, p config.Plugin) {
 	row, err := v.sup.own(ctx, p)
@@ -110,11 +114,7 @@ func (v *service) filled() Status {
 func (v *service) settled() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch v.status.State {
-	case Starting, Stopping:
-		return v.attempts > 1
-	}
-	return true
+	return v.status.State != Starting || v.attempts > 1
 }
 
 // set notes a new state and tells of it.
@@ -244,6 +244,9 @@ func (v *service) quarantineReason(err error) string {
 	n := len(v.failures)
 	v.failures = nil
 	if hopeless(err) {
+		return err.Error()
+	}
+	if n == 1 {
 		return err.Error()
 	}
 	return fmt.Sprintf("failed %d times within %s, last: %v", n, v.sup.Timing.Window, err)

@@ -251,7 +251,7 @@ func (s *Supervisor) add(ctx context.Context, p config.Plugin) {
 	l := s.logs[p.Name]
 	if l == nil {
 		name := p.Name
-		l = newLogs(func(line Line) { s.Log.Info("plugin wrote", "plugin", name, "stream", line.Stream, "line", line.Text) })
+		l = newLogs(time.Now().UnixMicro(), func(line Line) { s.Log.Info("plugin wrote", "plugin", name, "stream", line.Stream, "line", line.Text) })
 		s.logs[name] = l
 	}
 	v := newService(s, p, l)

@@ -66,7 +66,12 @@ func show([]string) {
 		os.Args[3:], env, dir, stdin, err, mask, os.Getpid(), unix.Getpgrp(), sid)
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
-		if strings.HasPrefix(line, "SigIgn") || strings.HasPrefix(line, "NoNewPrivs") {
+		if mask, ok := strings.CutPrefix(line, "SigIgn:\t"); ok {
+			ignored, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			// 32 and 33 are the C library's own: no program can set them.
+			fmt.Printf("ignored signals %x %v\n", ignored&^(3<<31), err)
+		}
+		if strings.HasPrefix(line, "NoNewPrivs") {
 			fmt.Print(line)
 		}
 	}

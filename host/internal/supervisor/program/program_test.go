@@ -260,7 +260,7 @@ func TestTreeSum(t *testing.T) {
 		list += f[0] + " " + sumOf([]byte(f[1])) + " " + f[2] + "\x00"
 	}
 	got, err := Hash(dir)
-	if want := (Sum{Hex: sumOf([]byte(list)), Tree: true, Files: 3, Bytes: 3}); err != nil || got != want {
+	if want := (Sum{Hex: sumOf([]byte(list)), Tree: true, Of: dir, Files: 3, Bytes: 3}); err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
 	// A file that is this list does not pass for the tree.
