@@ -44,7 +44,9 @@ func parseStat(b []byte) (s stat, ok bool) {
 	if len(f) < 20 || len(f[0]) != 1 { // the 20th after the name is the start time
 		return s, false
 	}
-	s.state = f[0][0]
+	if s.state = f[0][0]; s.state < 'A' || s.state > 'z' {
+		return s, false
+	}
 	var errs [4]error
 	s.parent, errs[0] = strconv.Atoi(f[1])
 	s.group, errs[1] = strconv.Atoi(f[2])

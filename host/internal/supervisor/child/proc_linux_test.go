@@ -33,6 +33,7 @@ func TestParseStat(t *testing.T) {
 func FuzzStat(f *testing.F) {
 	f.Add([]byte("1 (a) S 2 3 4 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0"))
 	f.Add([]byte("1 ((a) b)) Z 2 3 4"))
+	f.Add([]byte("()\x00 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, ok := parseStat(b); ok && s.state == 0 {
 			t.Errorf("%q: %+v", b, s)
