@@ -9,23 +9,61 @@ import (
 // The frames as docs/protocol.md has them. Package wire reads and writes them
 // without these structs, for speed; the tests hold the two together.
 
-// toHost are the frames of an adapter, by type.
+// toHost are the frames of an adapter, by type. What needs protocol 1.1 or a
+// capability is docs/protocol.md's to say.
 var toHost = map[string]any{
 	"register": struct {
 		Token        string                     `json:"token,omitempty"`
 		Platform     string                     `json:"platform,omitempty"`
 		Capabilities []string                   `json:"capabilities,omitempty"`
 		Metadata     map[string]json.RawMessage `json:"metadata,omitempty"`
+		Protocol     string                     `json:"protocol,omitempty"`
+		Profile      wire.Profile               `json:"profile,omitempty"`
 	}{},
 	"message": struct {
 		author
-		Text string `json:"text"`
+		Text        string            `json:"text,omitempty"`
+		Parts       []json.RawMessage `json:"parts,omitempty"`
+		Attachments []wire.Attachment `json:"attachments,omitempty"`
 	}{},
 	"card_action": struct {
 		author
 		Action string `json:"action"`
 	}{},
-	"ping": struct{}{},
+	"ping": struct {
+		Cursor string `json:"cursor,omitempty"`
+	}{},
+	"message_ack": struct {
+		MessageID     string `json:"message_id"`
+		OK            bool   `json:"ok"`
+		Error         string `json:"error,omitempty"`
+		Retryable     bool   `json:"retryable,omitempty"`
+		Ambiguous     bool   `json:"ambiguous,omitempty"`
+		PreviewHandle string `json:"preview_handle,omitempty"`
+		Cursor        string `json:"cursor,omitempty"`
+	}{},
+	"message_edit": struct {
+		author
+		Text string `json:"text"`
+	}{},
+	"message_delete": author{},
+	"reaction": struct {
+		author
+		Emoji  string `json:"emoji"`
+		Remove bool   `json:"remove,omitempty"`
+	}{},
+	"form_submit": struct {
+		author
+		UIID   string                     `json:"ui_id"`
+		Values map[string]json.RawMessage `json:"values"`
+	}{},
+	"upload": struct {
+		MessageID string  `json:"message_id,omitempty"`
+		Name      string  `json:"name"`
+		MimeType  string  `json:"mime_type"`
+		SizeBytes float64 `json:"size_bytes"`
+		Cursor    string  `json:"cursor,omitempty"`
+	}{},
 }
 
 type author struct {
@@ -35,14 +73,14 @@ type author struct {
 	UserName       string          `json:"user_name,omitempty"`
 	ReplyCtx       json.RawMessage `json:"reply_ctx,omitempty"`
 	MessageID      string          `json:"message_id,omitempty"`
+	Cursor         string          `json:"cursor,omitempty"`
 }
 
 // toAdapter are the frames of the host, by type.
 var toAdapter = map[string]any{
-	"register_ack": struct {
-		OK    bool   `json:"ok"`
-		Error string `json:"error,omitempty"`
-	}{},
+	"register_ack": wire.RegisterAck{},
+	"message_ack":  wire.MessageAck{},
+	"upload_ack":   wire.UploadAck{},
 	"send": struct {
 		routing
 		Text string `json:"text"`
@@ -72,6 +110,35 @@ var toAdapter = map[string]any{
 	"start_typing": struct{ routing }{},
 	"stop_typing":  struct{ routing }{},
 	"pong":         struct{}{},
+	"send_parts": struct {
+		routing
+		content
+	}{},
+	"stream": struct {
+		routing
+		content
+	}{},
+	"stream_end": struct {
+		routing
+		content
+	}{},
+	"delete_message": struct {
+		routing
+		PreviewHandle string `json:"preview_handle"`
+	}{},
+	"send_reaction": struct {
+		routing
+		Emoji  string `json:"emoji"`
+		Remove bool   `json:"remove,omitempty"`
+	}{},
+	"send_audio": struct {
+		routing
+		Audio wire.Audio `json:"audio"`
+	}{},
+	"send_form": struct {
+		routing
+		UI json.RawMessage `json:"ui"`
+	}{},
 	"error": struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
@@ -83,9 +150,28 @@ type routing struct {
 	SessionKey     string          `json:"session_key"`
 	ConversationID string          `json:"conversation_id"`
 	ReplyCtx       json.RawMessage `json:"reply_ctx"`
+	MessageID      string          `json:"message_id,omitempty"` // protocol 1.1
+}
+
+// content is that of a message in parts.
+type content struct {
+	Text  string            `json:"text"`
+	Parts []json.RawMessage `json:"parts"`
 }
 
 // refs are fields whose schema is another file's.
 var refs = map[string]any{
 	"parts": map[string]any{"type": "array", "items": map[string]any{"$ref": "message.json#/$defs/part"}},
+	"ui":    map[string]any{"$ref": "message.json#/$defs/ui"},
 }
+
+// rules are what a frame's struct can't say.
+var rules = map[string]string{
+	"message_edit":   concerned,
+	"message_delete": concerned,
+	"reaction":       concerned,
+	"message":        `{"anyOf": [{"required": ["text"]}, {"required": ["parts"]}, {"required": ["attachments"]}]}`,
+}
+
+// concerned is a rule of frames that are about an earlier message.
+const concerned = `{"required": ["message_id"]}`

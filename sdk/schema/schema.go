@@ -59,6 +59,9 @@ func union(frames map[string]any, open bool) map[string]any {
 			}
 		}
 		fields["type"] = map[string]any{"const": name}
+		if rule, ok := rules[name]; ok {
+			def["allOf"] = []any{json.RawMessage(rule)}
+		}
 		defs[name] = def
 		cases = append(cases, map[string]any{
 			"if":   map[string]any{"properties": map[string]any{"type": map[string]any{"const": name}}},

@@ -71,7 +71,7 @@ type Closed interface{ Values() []string }
 var rawType = reflect.TypeFor[json.RawMessage]()
 
 // Of is the shape of values of the type: of a struct by its json tags, where a
-// key without omitempty is required.
+// key without omitempty or omitzero is required.
 func Of(t reflect.Type) *Shape {
 	if c, ok := reflect.Zero(t).Interface().(Closed); ok {
 		return &Shape{Kind: Text, Values: c.Values()}
@@ -108,7 +108,8 @@ func (s *Shape) add(t reflect.Type) {
 		if name == "-" {
 			continue
 		}
-		s.Fields = append(s.Fields, Field{name, !slices.Contains(strings.Split(options, ","), "omitempty"), Of(f.Type)})
+		optional := func(o string) bool { return o == "omitempty" || o == "omitzero" }
+		s.Fields = append(s.Fields, Field{name, !slices.ContainsFunc(strings.Split(options, ","), optional), Of(f.Type)})
 	}
 }
 
