@@ -37,6 +37,30 @@ func (n *Session) Offer(p hub.Parcel) bool {
 	return true
 }
 
+// noWait is a channel on which nobody waits.
+var noWait = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// Room implements hub.Port.
+func (n *Session) Room() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.retired || n.code != 0 || n.durable < MaxParcels/2 && n.bytes < MaxOutBytes/2 {
+		return noWait
+	}
+	if n.room == nil {
+		n.room = make(chan struct{})
+	}
+	return n.room
+}
+
+// hasRoom wakes who waits for Room. The mutex must be held.
+func (n *Session) hasRoom() {
+	if n.room != nil {
+		close(n.room)
+		n.room = nil
+	}
+}
+
 // offerLossy keeps the newest typing state of a conversation only, and none
 // when the adapter is behind.
 func (n *Session) offerLossy(p hub.Parcel) {
@@ -80,6 +104,7 @@ func (n *Session) Retire() []hub.Parcel {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.retired = true
+	n.hasRoom()
 	var left []hub.Parcel
 	kept := n.queue[:0]
 	for _, q := range n.queue {
@@ -106,6 +131,7 @@ func (n *Session) close(code wire.CloseCode, why string) {
 		return
 	}
 	n.code, n.why = code, why
+	n.hasRoom()
 	n.start()
 }
 
@@ -150,6 +176,7 @@ func (n *Session) flush(done chan struct{}) {
 		}
 		n.queue, n.spare = n.spare[:0], nil
 		n.durable, n.bytes = 0, 0
+		n.hasRoom()
 		n.mu.Unlock()
 
 		if unknown, err := n.write(items, buf); err != nil {
@@ -227,6 +254,7 @@ func (n *Session) broken(items []item, err error) {
 	}
 	n.mu.Lock()
 	n.dead, n.retired, n.flushing = true, true, false // what waits still, Detach takes
+	n.hasRoom()
 	if n.code == 0 {
 		n.code, n.why = wire.CloseTooSlow, why
 	}

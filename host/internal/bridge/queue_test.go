@@ -3,8 +3,11 @@ package bridge_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -128,6 +131,26 @@ func TestQueueStaysInOrder(t *testing.T) {
 		default:
 			t.Fatalf("read %s after %d messages and %d answers", got, sent, answered)
 		}
+	}
+}
+
+// A long queue is written as fast as the adapter reads it, and does not make it
+// too slow.
+func TestQueueWaitsForReader(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("long", withQueue)
+	const queued = 1500
+	padding := strings.Repeat("x", 4*bridge.MaxOutBytes/queued)
+	for i := range queued {
+		h.mustSend(row, "c", fmt.Sprint(i, padding))
+	}
+	c := h.dial(t, credentials{})
+	c.send(registerFrame(tokenOf(row.Name)))
+	c.want(ackOK)
+	time.Sleep(500 * time.Millisecond) // what is not read fills the socket's buffers, and then ours
+	for i := range queued {
+		c.want(unasked("c", fmt.Sprint(i, padding)))
 	}
 }
 

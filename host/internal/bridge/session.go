@@ -37,6 +37,7 @@ type Session struct {
 	spare    []item // the queue before, to be used again
 	durable  int
 	bytes    int
+	room     chan struct{} // who waits for Room; nil = nobody
 	flushing bool
 	flushed  chan struct{} // closed when the flusher ended; nil = none ran yet
 	retired  bool

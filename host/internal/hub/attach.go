@@ -10,13 +10,17 @@ import (
 )
 
 // Port is the outward face of whatever is attached to a channel. None of its
-// methods blocks, and all but Settled are called with the channel's mutex held.
+// methods blocks, and all but Room and Settled are called with the channel's
+// mutex held.
 type Port interface {
 	// Offer takes a parcel to be written; false if it can't any more.
 	Offer(p Parcel) bool
 	// Retire makes Offer refuse from now on and returns the durable parcels
 	// that were surely not written, in order.
 	Retire() []Parcel
+	// Room returns a channel that is closed once there is room for many more
+	// durable parcels, or Offer refuses for good.
+	Room() <-chan struct{}
 	// Settled tells how the commit of a received frame went. ref is the
 	// frame's message_id; err is nil or what the adapter is told.
 	Settled(ref string, err *wire.Error)

@@ -1,13 +1,14 @@
 package hub
 
 import (
+	"context"
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// drainPage is how many queued messages are read at a time.
+// drainPage is how many queued messages are read, and committed as sent, at a time.
 const drainPage = 64
 
 var errNobody = errors.New("nobody takes the next message now")
@@ -63,17 +64,55 @@ func (c *Channel) drainOnce() error {
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		for _, e := range page {
-			last = e.ID
-			if err := c.take(e); err != nil {
-				return err
-			}
+		last = page[len(page)-1].ID
+		if err := c.takePage(page); err != nil {
+			return err
+		}
+		if err := c.roomForMore(); err != nil {
+			return err
 		}
 	}
 }
 
-// take moves one queued message to sent, in the database first, and delivers it.
-func (c *Channel) take(e store.Entry) error {
+// takePage moves queued messages to sent, in the database first, and delivers
+// them. Their commits are under way together: one disk sync serves many.
+func (c *Channel) takePage(page []store.Entry) error {
+	done := make(chan error, len(page))
+	begun := 0
+	var first error
+	for _, e := range page {
+		if first = c.take(e, done); first != nil {
+			break
+		}
+		begun++
+	}
+	for range begun {
+		if err := <-done; err != nil && (first == nil || errors.Is(first, errNobody)) {
+			first = err
+		}
+	}
+	return first
+}
+
+// roomForMore waits until whoever is attached has written most of what it got:
+// a long queue must not count as an adapter's slowness.
+func (c *Channel) roomForMore() error {
+	c.mu.Lock()
+	a := c.taker()
+	c.mu.Unlock()
+	if a == nil {
+		return errNobody
+	}
+	select {
+	case <-a.port.Room():
+		return nil
+	case <-c.hub.ctx.Done():
+		return context.Cause(c.hub.ctx)
+	}
+}
+
+// take begins the move of one message; done gets its outcome.
+func (c *Channel) take(e store.Entry, done chan<- error) error {
 	conv, err := c.hold(c.hub.ctx, e.Conversation)
 	if err != nil {
 		return err
@@ -92,7 +131,6 @@ func (c *Channel) take(e store.Entry) error {
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
 	row := o.prepare(view, routing, conv, a)
 	o.parcel.ID = e.ID
-	done := make(chan error, 1)
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,
 		Settle:       []store.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
@@ -117,5 +155,5 @@ func (c *Channel) take(e store.Entry) error {
 			done <- err
 		},
 	})
-	return <-done
+	return nil
 }

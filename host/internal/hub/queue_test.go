@@ -66,6 +66,12 @@ func (p *port) Retire() []hub.Parcel {
 	return left
 }
 
+func (p *port) Room() <-chan struct{} {
+	room := make(chan struct{})
+	close(room)
+	return room
+}
+
 func (p *port) Settled(_ string, err *wire.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -257,7 +257,6 @@ func (l *life) explain(err error) error {
 		return err
 	}
 	l.process.gone() // its last words may still be in the pipe
-	l.process.gone() // all that it said is read
 	what, said := exitText(exit), l.logs.lastWords()
 	if exit.Err == nil && exit.Signal == "" && exit.Code == transport.ExitConfig {
 		return &transport.ConfigError{Reason: clip(cmp.Or(said, what))}

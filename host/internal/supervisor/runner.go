@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -18,6 +19,8 @@ import (
 // pipeGrace is how long the pipes of a dead process may still be read.
 const pipeGrace = 200 * time.Millisecond
 
+var errKilled = errors.New("killed before it was started")
+
 // process is a started plugin as go-plugin sees it: of what it writes, only a
 // checked handshake line gets through. The rest is ours: go-plugin's own
 // readers stop at a long line, and panic at a crafted one.
@@ -31,6 +34,7 @@ type process struct {
 	line   *io.PipeReader // the checked handshake line
 	pass   *io.PipeWriter // its other end
 	drains sync.WaitGroup // both pipes, until their ends
+	starts sync.WaitGroup // Start, while it runs
 
 	mu      sync.Mutex // guards what follows
 	child   *child.Child
@@ -48,6 +52,14 @@ var _ runner.Runner = (*process)(nil)
 
 // Start implements runner.Runner.
 func (p *process) Start(context.Context) error {
+	p.mu.Lock()
+	if p.killed {
+		p.mu.Unlock()
+		return errKilled
+	}
+	p.starts.Add(1)
+	p.mu.Unlock()
+	defer p.starts.Done()
 	c, err := p.start(p.env)
 	if err != nil {
 		return err
@@ -100,8 +112,10 @@ func (p *process) mayExit(patience time.Duration) {
 	}
 }
 
-// gone waits until the process and its output have ended.
+// gone waits until the process and its output have ended, one that is just
+// being started included: it must have been told to die, or have ended.
 func (p *process) gone() {
+	p.starts.Wait()
 	c := p.running()
 	if c == nil {
 		return
