@@ -46,8 +46,8 @@ var toHostV11 = map[string]*Inbound{
 		}
 	}),
 	"v11_message_min":         {Type: TypeMessage},
-	"v11_message_parts":       {Type: TypeMessage, NoText: true, Parts: `[{"type":"text"}]`},
-	"v11_message_empty_text":  {Type: TypeMessage, Parts: `[{"type":"text"}]`}, // there, unlike an absent one
+	"v11_message_parts":       {Type: TypeMessage, NoText: true, Parts: `[{"type":"text","text":"Hi"}]`},
+	"v11_message_empty_text":  {Type: TypeMessage, Parts: `[{"type":"text","text":"Hi"}]`}, // there, unlike an absent one
 	"v11_message_attachments": {Type: TypeMessage, NoText: true, Attachments: []Attachment{{AttachmentID: "att_1"}}},
 	"v11_card_action":         as(TypeCardAction, func(m *Inbound) { m.Action, m.MessageID, m.Cursor = "cmd:/cancel s1", "tg-2", "18" }),
 
