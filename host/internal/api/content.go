@@ -73,7 +73,7 @@ func (c Content) message() (message.Message, error) {
 
 // malformed is a problem that tells where each thing is that is wrong.
 func malformed(found message.Problems) error {
-	out := &huma.ErrorModel{Title: http.StatusText(422), Status: 422, Detail: found.Error()}
+	out := &huma.ErrorModel{Title: http.StatusText(http.StatusUnprocessableEntity), Status: http.StatusUnprocessableEntity, Detail: found.Error()}
 	for _, p := range found {
 		at := "body.parts"
 		if p.Part >= 0 {
