@@ -4,10 +4,11 @@
 package bridle
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message/internal/object"
 )
 
 // Side says who sent a message. It is not on the wire: the socket tells.
@@ -145,7 +146,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 // rest.
 func (m *Message) read(all map[string]json.RawMessage) error {
 	for name, to := range map[string]any{fieldText: &m.Text, fieldAgentID: &m.AgentID, fieldParts: &m.Parts, fieldImages: &m.Images} {
-		if err := take(all, name, to); err != nil {
+		if err := object.Take(all, name, to); err != nil {
 			return err
 		}
 	}
@@ -162,19 +163,6 @@ func (m *Message) read(all map[string]json.RawMessage) error {
 	if m.Rest = all; len(all) == 0 {
 		m.Rest = nil
 	}
-	return nil
-}
-
-// take moves a field to where it belongs; null and an empty array stay.
-func take(all map[string]json.RawMessage, name string, to any) error {
-	raw, ok := all[name]
-	if !ok || string(raw) == "null" || raw[0] == '[' && len(bytes.TrimSpace(raw[1:])) == 1 {
-		return nil
-	}
-	if err := json.Unmarshal(raw, to); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	delete(all, name)
 	return nil
 }
 

@@ -3,8 +3,6 @@ package swarm
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,55 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/message/internal/convtest"
 )
-
-// checks is how many messages each property sees.
-const checks = "10000"
-
-// odd values are put where something else is expected.
-var odd = []string{`null`, `42`, `1.0`, `1e400`, `""`, `"x"`, `"<&>\u2028\ud83d\ude00"`, `true`, `[]`, `{}`, `["a",null]`, `{"type":"image","base64":"AAAA"}`}
-
-// names are keys that mean something somewhere, and some that don't.
-var names = []string{"id", "ID", "swarm", "path", "Path", "Type", "kind", "data", "Data", "fileName", "mimeType", "url", "URL", "text", "name", "caption",
-	"base64", "mediaType", "width", "sizeBytes", "title", "metadata", "noText", "mood", "", "ключ"}
-
-func pick(t *rapid.T, label string, from ...string) string {
-	return rapid.SampledFrom(from).Draw(t, label)
-}
-
-func oneIn(t *rapid.T, n int, label string) bool { return rapid.IntRange(1, n).Draw(t, label) == n }
-
-// someText is a JSON string.
-func someText(t *rapid.T) string {
-	if !oneIn(t, 4, "drawn") {
-		return pick(t, "text", `""`, `"a"`, `"b"`, `"a\nb"`, `" a "`, `"\u00e9<b>"`)
-	}
-	return string(quote(rapid.StringN(0, 8, 24).Draw(t, "text")))
-}
-
-// field sets a key to one of the values, as a rule.
-func field(t *rapid.T, all map[string]json.RawMessage, name string, values ...string) {
-	switch rapid.IntRange(0, 9).Draw(t, name) {
-	case 0:
-	case 1:
-		all[name] = json.RawMessage(pick(t, name, odd...))
-	default:
-		all[name] = json.RawMessage(pick(t, name, values...))
-	}
-}
-
-// more adds keys that do not belong there.
-func more(t *rapid.T, all map[string]json.RawMessage) {
-	if !oneIn(t, 4, "more") {
-		return
-	}
-	for range rapid.IntRange(1, 3).Draw(t, "keys") {
-		name := pick(t, "name", names...)
-		if _, ok := all[name]; !ok {
-			all[name] = json.RawMessage(pick(t, "value", odd...))
-		}
-	}
-}
 
 // some is an array of up to two elements.
 func some(t *rapid.T, label string, element func(*rapid.T) json.RawMessage) json.RawMessage {
@@ -68,74 +19,66 @@ func some(t *rapid.T, label string, element func(*rapid.T) json.RawMessage) json
 	for i := range all {
 		all[i] = element(t)
 	}
-	return encode(t, all)
-}
-
-func encode(t *rapid.T, v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
+	return convtest.Encode(t, all)
 }
 
 func toolCall(t *rapid.T) json.RawMessage {
 	function := map[string]json.RawMessage{}
-	field(t, function, "name", someText(t))
-	field(t, function, "arguments", `"{}"`, `"{\"a\":1}"`, `" {\"a\" : \"<b>\"}"`, `"{\"a\":"`, `{"a":1}`, `"\"x\""`)
-	more(t, function)
+	convtest.Field(t, function, "name", convtest.SomeText(t))
+	convtest.Field(t, function, "arguments", `"{}"`, `"{\"a\":1}"`, `" {\"a\" : \"<b>\"}"`, `"{\"a\":"`, `{"a":1}`, `"\"x\""`)
+	convtest.More(t, function)
 	call := map[string]json.RawMessage{}
-	field(t, call, "id", `"call_1"`, `"call_2"`)
-	field(t, call, "type", `"function"`)
-	field(t, call, "function", string(encode(t, function)))
-	more(t, call)
-	return encode(t, call)
+	convtest.Field(t, call, "id", `"call_1"`, `"call_2"`)
+	convtest.Field(t, call, "type", `"function"`)
+	convtest.Field(t, call, "function", string(convtest.Encode(t, function)))
+	convtest.More(t, call)
+	return convtest.Encode(t, call)
 }
 
 func travelling(t *rapid.T) json.RawMessage {
 	p := map[string]json.RawMessage{}
-	field(t, p, "type", `"file"`, `"vision"`, `"ui"`, `"ui_submit"`, `"hologram"`, `"text"`, `"citation"`)
-	field(t, p, "url", `"u"`, `""`)
-	more(t, p)
-	return encode(t, p)
+	convtest.Field(t, p, "type", `"file"`, `"vision"`, `"ui"`, `"ui_submit"`, `"hologram"`, `"text"`, `"citation"`)
+	convtest.Field(t, p, "url", `"u"`, `""`)
+	convtest.More(t, p)
+	return convtest.Encode(t, p)
 }
 
 func payload(t *rapid.T) string {
 	all := map[string]json.RawMessage{}
-	field(t, all, payloadParts, string(some(t, "parts", travelling)))
-	more(t, all)
-	return string(encode(t, all))
+	convtest.Field(t, all, payloadParts, string(some(t, "parts", travelling)))
+	convtest.More(t, all)
+	return string(convtest.Encode(t, all))
 }
 
 func image(t *rapid.T) json.RawMessage {
-	return json.RawMessage(pick(t, "image", `"AAAA"`, `"iVBORw0KGgo="`, `"\/9j\/4AAQSkZJRg=="`, `"aGVsbG8="`))
+	return json.RawMessage(convtest.Pick(t, "image", `"AAAA"`, `"iVBORw0KGgo="`, `"\/9j\/4AAQSkZJRg=="`, `"aGVsbG8="`))
 }
 
 func swarmMessage(t *rapid.T) string {
-	all := map[string]json.RawMessage{"role": json.RawMessage(pick(t, "role", `"user"`, `"assistant"`, `"tool"`, `"tool"`, `"system"`, `"resque"`, `"flush"`, `"developer"`, `"oracle"`, `""`))}
+	all := map[string]json.RawMessage{"role": json.RawMessage(convtest.Pick(t, "role", `"user"`, `"assistant"`, `"tool"`, `"tool"`, `"system"`, `"resque"`, `"flush"`, `"developer"`, `"oracle"`, `""`))}
 	for _, name := range []string{"content", "agentName", "mode", "tool_call_id"} {
 		switch rapid.IntRange(0, 9).Draw(t, name) {
 		case 0, 1:
 		case 2:
 			all[name] = json.RawMessage("null")
 		default:
-			all[name] = json.RawMessage(someText(t))
+			all[name] = json.RawMessage(convtest.SomeText(t))
 		}
 	}
-	if oneIn(t, 3, "images") {
+	if convtest.OneIn(t, 3, "images") {
 		all["images"] = some(t, "imageCount", image)
 	}
-	if oneIn(t, 3, "calls") {
+	if convtest.OneIn(t, 3, "calls") {
 		all["tool_calls"] = some(t, "callCount", toolCall)
 	}
 	switch rapid.IntRange(0, 5).Draw(t, "payload") {
 	case 0, 1:
 		all["payload"] = json.RawMessage(payload(t))
 	case 2:
-		all["payload"] = json.RawMessage(pick(t, "payload", odd...))
+		all["payload"] = json.RawMessage(convtest.Pick(t, "payload", convtest.Odd...))
 	}
-	more(t, all)
-	return string(encode(t, all))
+	convtest.More(t, all)
+	return string(convtest.Encode(t, all))
 }
 
 func TestSwarmReturns(t *testing.T) {
@@ -159,99 +102,6 @@ func TestSwarmReturns(t *testing.T) {
 		}
 	})
 	t.Logf("%d messages there and back, %d of them with nothing to say", n, silent)
-}
-
-// samples has a part of each type that the host knows, and some that it doesn't.
-var samples = func() []message.Part {
-	parts, err := message.ParseParts([]byte("[" + strings.ReplaceAll(strings.TrimSpace(sampleParts), "\n", ",") + "]"))
-	if err != nil {
-		panic(err)
-	}
-	return parts
-}()
-
-const sampleParts = `
-{"type":"text","text":"a"}
-{"type":"text-delta","delta":"a"}
-{"type":"markdown","markdown":"*a*"}
-{"type":"citation","title":"t","url":"u","snippet":"s"}
-{"type":"suggestion-chips","chips":[{"label":"Yes","value":"y"}]}
-{"type":"product-carousel","products":[{"title":"Shoe"}]}
-{"type":"order-summary","orderId":"o","items":[{"name":"Shoe"}],"subtotal":1,"total":{"amount":2}}
-{"type":"custom","payloadType":"bridge.card","data":{"header":{"title":"T"},"elements":[{"type":"note","text":"n"}]}}
-{"type":"custom","payloadType":"bridge.buttons","data":{"text":"Choose","buttons":[[{"text":"A","value":"a"}]]}}
-{"type":"custom","payloadType":"mine","data":{"text":"x"}}
-{"type":"tool-call","toolCallId":"1","toolName":"f","input":{"a":1},"status":"requested"}
-{"type":"tool-result","toolCallId":"1","toolName":"f","output":{"b":2}}
-{"type":"file","fileName":"n","mimeType":"m","sizeBytes":1,"url":"u"}
-{"type":"file","fileName":"n","path":"/p"}
-{"type":"agent-transfer","status":"queued","reason":"r"}
-{"type":"diagnostic","category":"c","message":"m","timestamp":"t"}
-{"type":"end-session","reason":"completed","message":"Bye"}
-{"type":"error","code":"c","message":"m","userMessage":"u"}
-{"type":"audio-input","mimeType":"m","status":"completed","url":"u"}
-{"type":"audio-output","mimeType":"m","status":"completed"}
-{"type":"transcript","role":"user","text":"a","interim":false}
-{"type":"audio-cue","cue":"barge-in"}
-{"type":"vision","kind":"input","mimeType":"image/png","data":"AAAA","caption":"c"}
-{"type":"vision","kind":"output","mimeType":"image/png","url":"https://x/y.png"}
-{"type":"vision","kind":"output","mimeType":"","altText":"a"}
-{"type":"memory-approval","operation":"save","payload":{"text":"t"},"status":"pending"}
-{"type":"memory-recall-result","query":"q","entries":[{"text":"t"}]}
-{"type":"sentiment-signal","category":"c","score":1,"confidence":1,"polarity":"p","source":"s","latencyMs":1}
-{"type":"intent-signal","intent":"i","score":1,"confidence":1,"source":"s","latencyMs":1}
-{"type":"computer-use-surface","sessionId":"s","state":"s","streamUrl":"u","actionLog":[]}
-{"type":"a2ui-surface","surfaceId":"s","state":"s","components":[]}
-{"type":"ui","uiId":"f","components":[{"type":"input","name":"n"}]}
-{"type":"ui_submit","uiId":"f","values":{"n":"v"}}
-{"type":"hologram","angle":1}
-{"type":"image","angle":1}`
-
-// anyPart is a sample, as a rule with other fields.
-func anyPart(t *rapid.T) message.Part {
-	sample := rapid.SampledFrom(samples).Draw(t, "sample")
-	if oneIn(t, 3, "asItIs") {
-		return sample
-	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(sample.Raw(), &all); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		if _, ok := all[name]; ok && oneIn(t, 8, "other") {
-			all[name] = json.RawMessage(pick(t, "value", odd...))
-		}
-	}
-	more(t, all)
-	raw, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p message.Part
-	if err := p.UnmarshalJSON(raw); err != nil {
-		return sample // it has no type that is a string
-	}
-	return p
-}
-
-func anyMessage(t *rapid.T) message.Message {
-	m := message.Message{Role: rapid.SampledFrom([]message.Role{message.RoleUser, message.RoleAgent, ""}).Draw(t, "role"), Text: pick(t, "text", "", "a", "other")}
-	for range rapid.IntRange(0, 2).Draw(t, "parts") {
-		m.Parts = append(m.Parts, anyPart(t))
-	}
-	if oneIn(t, 2, "rolledUp") {
-		m.Text = message.RollUp(m.Parts)
-	}
-	for _, key := range []string{kept, "agentName", "text", "role", "mode", "payload", "run_id"} {
-		if oneIn(t, 6, key) {
-			if m.Meta == nil {
-				m.Meta = message.Meta{}
-			}
-			values := append([]string{`{"absent":["content","mode"]}`, `{"rest":{"mood":1,"tool_call_id":"1"}}`, `{"rest":{"content":5}}`, `"tool"`, `{"bridge.parts":[{"type":"file","url":"u"}]}`}, odd...)
-			m.Meta[key] = json.RawMessage(pick(t, key, values...))
-		}
-	}
-	return m
 }
 
 // carried says by the table of the specification which parts a swarm has; a
@@ -278,7 +128,7 @@ func TestFromTellsLosses(t *testing.T) {
 	n, parts, lost := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
-		m := anyMessage(t)
+		m := convtest.AnyMessage(t, kept, `{"absent":["content","mode"]}`, `{"rest":{"mood":1,"tool_call_id":"1"}}`, `{"rest":{"content":5}}`, `"tool"`, `{"bridge.parts":[{"type":"file","url":"u"}]}`)
 		out, losses := From(&m)
 		if _, ok := m.Meta[kept]; ok || n%10 == 0 { // else there is nothing foreign in it
 			raw, err := json.Marshal(out)
@@ -289,50 +139,16 @@ func TestFromTellsLosses(t *testing.T) {
 				t.Fatalf("%s: %v", raw, err)
 			}
 		}
-		for i, p := range m.Parts {
-			parts++
-			plain := p.Plain()
-			var found *message.Loss
-			for j := range losses {
-				if losses[j].Part == i {
-					found = &losses[j]
-				}
-			}
-			switch {
-			case found != nil:
-				lost++
-				if found.From != p.Type || found.Reason == "" || found.To == "" {
-					t.Fatalf("%s: %+v", p.Raw(), found)
-				}
-				if found.To == message.LossNone && plain != "" {
-					t.Fatalf("%s has a text, which is lost", p.Raw())
-				}
-				if found.To == message.LossText && plain != "" && p.Type != message.TypeVision && !strings.Contains(*out.Content, plain) {
-					t.Fatalf("%s: the text is not in %+v", p.Raw(), out)
-				}
-			case p.Type == message.TypeToolResult && out.Role == RoleTool && out.ToolCallID != nil:
-			case !carried(p, m.Meta["payload"]):
-				t.Fatalf("%s is lost in silence: %+v", p.Raw(), out)
-			}
-		}
+		parts += len(m.Parts)
+		lost += convtest.Told(t, &m, losses, func(p message.Part) bool {
+			return p.Type == message.TypeToolResult && out.Role == RoleTool && out.ToolCallID != nil || carried(p, m.Meta["payload"])
+		}, func(_ message.Part, text string) bool { return strings.Contains(*out.Content, text) })
 	})
 	t.Logf("%d messages of %d parts, %d of which are told as losses", n, parts, lost)
 }
 
 func FuzzParse(f *testing.F) {
-	paths, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(paths) == 0 {
-		f.Fatal("no golden files", err)
-	}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		var g golden
-		if err := json.Unmarshal(b, &g); err != nil {
-			f.Fatal(err)
-		}
+	for _, g := range convtest.Files[golden](f) {
 		f.Add([]byte(g.Swarm))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

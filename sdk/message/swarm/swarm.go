@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message/internal/object"
 )
 
 // The roles that mean something to the conversion or to agent-swarm-kit; others
@@ -141,7 +143,7 @@ func (m *Message) read(all map[string]json.RawMessage) error {
 		"agentName": &m.AgentName, "content": &m.Content, "mode": &m.Mode, "images": &m.Images,
 		"tool_calls": &m.ToolCalls, "tool_call_id": &m.ToolCallID,
 	} {
-		if err := take(all, name, to); err != nil {
+		if err := object.Take(all, name, to); err != nil {
 			return err
 		}
 	}
@@ -150,19 +152,6 @@ func (m *Message) read(all map[string]json.RawMessage) error {
 	if m.Rest = all; len(all) == 0 {
 		m.Rest = nil
 	}
-	return nil
-}
-
-// take moves a field to where it belongs; null and an empty array stay.
-func take(all map[string]json.RawMessage, name string, to any) error {
-	raw, ok := all[name]
-	if !ok || string(raw) == "null" || raw[0] == '[' && len(bytes.TrimSpace(raw[1:])) == 1 {
-		return nil
-	}
-	if err := json.Unmarshal(raw, to); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	delete(all, name)
 	return nil
 }
 

@@ -1,139 +1,31 @@
 package swarm
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/message/internal/convtest"
 )
-
-var update = flag.Bool("update", false, "write what is found into the golden files")
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	for name, value := range map[string]string{"rapid.checks": checks, "rapid.nofailfile": "true"} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
 
 // golden is a file of testdata: a message of a swarm and the host's.
 type golden struct {
-	Swarm     json.RawMessage `json:"swarm"`
-	Canonical canonical       `json:"canonical"`
+	Swarm     json.RawMessage    `json:"swarm"`
+	Canonical convtest.Canonical `json:"canonical"`
 }
 
-// canonical is what conversions set of a message.
-type canonical struct {
-	Role     message.Role    `json:"role"`
-	Text     string          `json:"text"`
-	Parts    json.RawMessage `json:"parts,omitempty"`
-	Metadata message.Meta    `json:"metadata,omitempty"`
-}
+func TestMain(m *testing.M) { convtest.Main(m) }
 
 func TestGolden(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no golden files", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var g golden
-			if err := json.Unmarshal(b, &g); err != nil {
-				t.Fatal(err)
-			}
-			m := returns(t, string(g.Swarm))
-			found := canonical{m.Role, m.Text, message.AppendParts(nil, m.Parts), m.Meta}
-			if *update {
-				g.Canonical = found
-				write(t, path, g)
-				return
-			}
-			if got, want := normal(t, found), normal(t, g.Canonical); got != want {
-				t.Errorf("got  %s\nwant %s", got, want)
-			}
-			if p := message.Validate(m.Parts, message.HostLimits()); len(p) > 0 && filepath.Base(path) != "parts_in_payload.json" {
-				t.Error(p)
-			}
-		})
-	}
-}
-
-func write(t *testing.T, path string, v any) {
-	t.Helper()
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// normal is JSON in one form: no space, sorted keys, one spelling of strings.
-func normal(t fataler, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	var all any
-	if err := d.Decode(&all); err != nil {
-		t.Fatal(err)
-	}
-	if b, err = json.Marshal(all); err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// fataler is what tests, fuzz tests and property tests have in common.
-type fataler interface {
-	Helper()
-	Fatal(...any)
-	Fatalf(string, ...any)
-}
-
-// stored is what is left of a message that went through the host: its parts have
-// ids, and all of it was written and read.
-func stored(t fataler, m message.Message) message.Message {
-	t.Helper()
-	if len(m.Parts)+len(m.Meta) == 0 {
-		return m
-	}
-	e := message.Envelope{Parts: message.Number(append([]message.Part(nil), m.Parts...)), Metadata: m.Meta}
-	b, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e = message.Envelope{}
-	if err := json.Unmarshal(b, &e); err != nil {
-		t.Fatal(err)
-	}
-	m.Parts, m.Meta = e.Parts, e.Metadata
-	return m
+	convtest.Golden(t, "parts_in_payload", func(t testing.TB, g *golden) message.Message { return returns(t, string(g.Swarm)) },
+		func(g *golden) *convtest.Canonical { return &g.Canonical })
 }
 
 // returns takes a message to the host's and back, and wants the same.
-func returns(t fataler, raw string) message.Message {
+func returns(t convtest.TB, raw string) message.Message {
 	t.Helper()
 	in, err := Parse([]byte(raw))
 	if err != nil {
@@ -143,21 +35,12 @@ func returns(t fataler, raw string) message.Message {
 	if err != nil {
 		t.Fatalf("%s: %v", raw, err)
 	}
-	there := stored(t, m)
+	there := convtest.Stored(t, m)
 	back, losses := From(&there)
 	if len(losses) > 0 {
 		t.Fatalf("%s: lost %v", raw, losses)
 	}
-	written, err := json.Marshal(back)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(written) == raw {
-		return m // as it is for what is sorted already
-	}
-	if got, want := normal(t, json.RawMessage(written)), normal(t, json.RawMessage(raw)); got != want {
-		t.Fatalf("came back otherwise\ngot  %s\nwant %s\nby   %s %s", got, want, message.AppendParts(nil, there.Parts), normal(t, there.Meta))
-	}
+	convtest.CameBack(t, back, raw, there)
 	return m
 }
 
@@ -314,7 +197,7 @@ func TestFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, losses := From(&c.in)
-			if g, w := normal(t, got), normal(t, json.RawMessage(c.want)); g != w {
+			if g, w := convtest.Normal(t, got), convtest.Normal(t, json.RawMessage(c.want)); g != w {
 				t.Errorf("got  %s\nwant %s", g, w)
 			}
 			if !reflect.DeepEqual(losses, c.losses) {
@@ -338,7 +221,7 @@ func TestPartsTravel(t *testing.T) {
 		t.Fatal(err)
 	}
 	back.Parts = message.Number(back.Parts)
-	if got, want := normal(t, back.Parts), normal(t, m.Parts); got != want || back.Text != "a" || back.Meta["payload"] != nil {
+	if got, want := convtest.Normal(t, back.Parts), convtest.Normal(t, m.Parts); got != want || back.Text != "a" || back.Meta["payload"] != nil {
 		t.Errorf("got  %s %v\nwant %s", got, back.Meta, want)
 	}
 }
