@@ -9,8 +9,8 @@ import (
 // The frames as docs/protocol.md has them. Package wire reads and writes them
 // without these structs, for speed; the tests hold the two together.
 
-// toHost are the frames of an adapter, by type. What needs protocol 1.1 or a
-// capability is docs/protocol.md's to say.
+// toHost are the frames of an adapter, by type; those of protocol 1.1 and what
+// needs a capability included.
 var toHost = map[string]any{
 	"register": struct {
 		Token        string                     `json:"token,omitempty"`
