@@ -57,7 +57,7 @@ func registerFrame(platform string, caps wire.Caps) []byte {
 		about["version"] = info.Main.Version
 	}
 	metadata, _ := json.Marshal(about) // strings can't fail
-	in := wire.Inbound{Type: wire.TypeRegister, Platform: platform, Capabilities: caps.Names(), Metadata: wire.Raw(metadata)}
+	in := wire.Inbound{Type: wire.TypeRegister, Register: &wire.Register{Platform: platform, Capabilities: caps.Names(), Metadata: wire.Raw(metadata)}}
 	return in.Append(nil)
 }
 

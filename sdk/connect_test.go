@@ -86,8 +86,8 @@ func TestRegisterDeclaresWhatTheAdapterImplements(t *testing.T) {
 			h := newHost(t)
 			run(t, h, c.adapter, Options{})
 			got := receive(t, "register", h.peers)
-			if !slices.Equal(got.register.Capabilities, c.want) {
-				t.Errorf("capabilities = %v, want %v", got.register.Capabilities, c.want)
+			if !slices.Equal(got.register.Register.Capabilities, c.want) {
+				t.Errorf("capabilities = %v, want %v", got.register.Register.Capabilities, c.want)
 			}
 		})
 	}

@@ -216,7 +216,7 @@ func TestPluginTalks(t *testing.T) {
 	c := start(t, "parrot")
 	p := c.configured(t)
 	register, bad := wire.DecodeInbound([]byte(p.first))
-	if bad != nil || register.Type != wire.TypeRegister || register.Platform != "test" || strings.Contains(p.first, "oken") {
+	if bad != nil || register.Type != wire.TypeRegister || register.Register.Platform != "test" || strings.Contains(p.first, "oken") {
 		t.Errorf("first frame is %s (%v), want register without a token", p.first, bad)
 	}
 	p.wantSaid(t, "Hello") // of the configuration

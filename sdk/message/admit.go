@@ -1,9 +1,6 @@
 package message
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "encoding/json"
 
 // Admit is how the host takes what comes in: an error if a limit is exceeded,
 // else the parts with all that is odd about them. Whatever is odd is kept as it
@@ -59,34 +56,4 @@ func safePreview(raw json.RawMessage) json.RawMessage {
 		panic("message: marshal a preview: " + err.Error()) // it was JSON
 	}
 	return out
-}
-
-// rewrite replaces the value of a key of an object, wherever it is repeated;
-// all other bytes stay.
-func rewrite(raw json.RawMessage, name string, change func(json.RawMessage) json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := d.Token(); err != nil { // {
-		return raw
-	}
-	var out json.RawMessage
-	done := 0
-	for d.More() {
-		key, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return raw
-		}
-		end := int(d.InputOffset())
-		if key != name {
-			continue
-		}
-		if changed := change(value); !bytes.Equal(changed, value) {
-			out = append(append(out, raw[done:end-len(value)]...), changed...)
-			done = end
-		}
-	}
-	if done == 0 {
-		return raw
-	}
-	return append(out, raw[done:]...)
 }

@@ -178,18 +178,9 @@ func Number(parts []Part) []Part {
 		}
 		id := "p" + strconv.Itoa(n)
 		used[id] = true
-		parts[i] = p.withID(id)
+		parts[i] = p.with("id", id)
 	}
 	return parts
-}
-
-// withID is the part with another id, behind everything else: of a repeated key
-// the last counts.
-func (p Part) withID(id string) Part {
-	raw := append([]byte(nil), p.raw[:len(p.raw)-1]...)
-	raw = append(raw, `,"id":`...)
-	p.raw = append(wire.AppendString(raw, id), '}')
-	return p
 }
 
 // id is the part's id as a string; "" if it has none. One of another type

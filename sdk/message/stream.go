@@ -42,7 +42,7 @@ func replaced(have []Part, p Part) int {
 // keepID gives p the id of the part that it replaces, if it has none.
 func keepID(old, p Part) Part {
 	if id := old.id(); id != "" && p.id() == "" {
-		return p.withID(id)
+		return p.with("id", id)
 	}
 	return p
 }

@@ -117,9 +117,8 @@ func compose(typ string, v any) json.RawMessage {
 	return append(raw, fields[1:]...)
 }
 
-// TextField is the value of the first of the named fields that is text; "" if it is absent or of
-// all are absent or of another type. It is for what parts leave open, such as
-// products.
+// TextField is the value of the first of the named fields that is text and not
+// empty; "" if there is none. It is for what parts leave open, such as products.
 func TextField(object json.RawMessage, names ...string) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(object, &fields) != nil {

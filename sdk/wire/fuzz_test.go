@@ -80,16 +80,15 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 	case TypeRegister, TypePing, TypePong, TypeRegisterAck:
 		in.MessageID = "" // answers to these have no use for it
 	}
-	if in.Type == TypeRegister && len(in.Capabilities) == 0 {
-		in.Capabilities = []string{}
+	if in.Type == TypeRegister && len(in.Register.Capabilities) == 0 {
+		in.Register.Capabilities = []string{}
 	}
 	if !reflect.DeepEqual(in, back) {
 		t.Fatalf("%s\nwas  %+v\nback %+v", frame, in, back)
 	}
 	if d.Protocol == V10 {
 		plain := Inbound{
-			Type: in.Type, Token: in.Token, Platform: in.Platform, Capabilities: in.Capabilities, Metadata: in.Metadata, Protocol: in.Protocol, Profile: in.Profile,
-			Routing: in.Routing, UserID: in.UserID, UserName: in.UserName, Text: in.Text, Action: in.Action, MessageID: in.MessageID,
+			Type: in.Type, Register: in.Register, Routing: in.Routing, UserID: in.UserID, UserName: in.UserName, Text: in.Text, Action: in.Action, MessageID: in.MessageID,
 		}
 		if _, ok := later[in.Type]; ok || !reflect.DeepEqual(*in, plain) {
 			t.Fatalf("%s\nis read under 1.0 as %+v", frame, in)
@@ -101,7 +100,7 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 func FuzzWalk(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{ }`, `[]`, `[ ]`, `{"a":1,"b":[{"c":"}"}],"a":"\\"}`, `[1 , "]" , [[],{}] ,null]`, `{"\u0061" : {"a":true} , "" : -1e3 }`,
-		`{"a":{"type":"]"},"type":"text"}`, someParts, string(toHostV11["v11_form_submit"].Values), `{"\ud800":0}`,
+		`{"a":{"type":"]"},"type":"text"}`, someParts, string(toHostV11["v11_form_submit"].Later.Values), `{"\ud800":0}`,
 	} {
 		f.Add(s)
 	}

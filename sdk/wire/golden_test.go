@@ -22,9 +22,9 @@ var (
 
 // toHost are the golden frames of an adapter.
 var toHost = map[string]*Inbound{
-	"register":      {Type: TypeRegister, Token: "abc", Platform: "wechat", Capabilities: []string{"text", "card", "buttons", "image", "typing"}, Metadata: `{"version":"1.0.0"}`},
-	"register_min":  {Type: TypeRegister, Platform: "irc", Capabilities: []string{}},
-	"register_caps": {Type: TypeRegister, Platform: "matrix", Capabilities: CapNames(), Metadata: `{}`},
+	"register":      {Type: TypeRegister, Register: &Register{Token: "abc", Platform: "wechat", Capabilities: []string{"text", "card", "buttons", "image", "typing"}, Metadata: `{"version":"1.0.0"}`}},
+	"register_min":  {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}}},
+	"register_caps": {Type: TypeRegister, Register: &Register{Platform: "matrix", Capabilities: CapNames(), Metadata: `{}`}},
 	"message":       from(alice, func(m *Inbound) { m.Type, m.Text = TypeMessage, "Hello" }),
 	"message_min":   {Type: TypeMessage},
 	"message_id":    from(alice, func(m *Inbound) { m.Type, m.Text, m.MessageID = TypeMessage, "Hello", "wx-1" }),

@@ -28,53 +28,52 @@ const someParts = `[{"type":"text","id":"p1","text":"Hello"},{"type":"hologram",
 
 // toHostV11 are the golden frames of an adapter of protocol 1.1.
 var toHostV11 = map[string]*Inbound{
-	"v11_register": {Type: TypeRegister, Token: "abc", Platform: "telegram", Capabilities: []string{"text", "ack", "parts"}, Metadata: `{"version":"1.0.0"}`,
-		Protocol: "1.1", Profile: &Profile{MaxText: 4096, Markdown: "basic", MaxButtons: 8, EditIntervalMS: 1000, Parallel: 16}},
-	"v11_register_min":           {Type: TypeRegister, Platform: "irc", Capabilities: []string{}, Protocol: "1.1"},
-	"v11_register_caps":          {Type: TypeRegister, Platform: "matrix", Capabilities: CapNamesFor("1.1"), Protocol: "1.1"},
-	"v11_register_newer":         {Type: TypeRegister, Platform: "irc", Capabilities: []string{"text"}, Protocol: "2.0", Profile: &Profile{}},
-	"v11_register_profile_least": {Type: TypeRegister, Platform: "irc", Capabilities: []string{}, Protocol: "1.1", Profile: &Profile{MaxText: 400, Markdown: "none"}},
-	"v11_register_profile_most": {Type: TypeRegister, Platform: "irc", Capabilities: []string{}, Protocol: "1.1",
-		Profile: &Profile{MaxText: 1_000_000, Markdown: "full", MaxButtons: 10_000, EditIntervalMS: 3_600_000, Parallel: 100_000}},
+	"v11_register": {Type: TypeRegister, Register: &Register{Token: "abc", Platform: "telegram", Capabilities: []string{"text", "ack", "parts"}, Metadata: `{"version":"1.0.0"}`,
+		Protocol: "1.1", Profile: &Profile{MaxText: 4096, Markdown: "basic", MaxButtons: 8, EditIntervalMS: 1000, Parallel: 16}}},
+	"v11_register_min":           {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}, Protocol: "1.1"}},
+	"v11_register_caps":          {Type: TypeRegister, Register: &Register{Platform: "matrix", Capabilities: CapNamesFor("1.1"), Protocol: "1.1"}},
+	"v11_register_newer":         {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{"text"}, Protocol: "2.0", Profile: &Profile{}}},
+	"v11_register_profile_least": {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}, Protocol: "1.1", Profile: &Profile{MaxText: 400, Markdown: "none"}}},
+	"v11_register_profile_most": {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}, Protocol: "1.1",
+		Profile: &Profile{MaxText: 1_000_000, Markdown: "full", MaxButtons: 10_000, EditIntervalMS: 3_600_000, Parallel: 100_000}}},
 
 	"v11_message": as(TypeMessage, func(m *Inbound) {
 		m.Text, m.MessageID, m.Cursor = "Hello", "tg-1", "offset=17"
-		m.Parts = someParts
-		m.Attachments = []Attachment{
+		m.Later = &Later{Parts: someParts, Attachments: []Attachment{
 			{AttachmentID: "att_1", URL: "https://example.org/a.png?x=1&y=<2>", Name: "a.png", MimeType: "image/png", SizeBytes: 9007199254740991, Caption: "A \"picture\""},
 			{URL: "https://example.org/b"},
-		}
+		}}
 	}),
 	"v11_message_min":         {Type: TypeMessage},
-	"v11_message_parts":       {Type: TypeMessage, NoText: true, Parts: `[{"type":"text","text":"Hi"}]`},
-	"v11_message_empty_text":  {Type: TypeMessage, Parts: `[{"type":"text","text":"Hi"}]`}, // there, unlike an absent one
-	"v11_message_attachments": {Type: TypeMessage, NoText: true, Attachments: []Attachment{{AttachmentID: "att_1"}}},
+	"v11_message_parts":       {Type: TypeMessage, Later: &Later{NoText: true, Parts: `[{"type":"text","text":"Hi"}]`}},
+	"v11_message_empty_text":  {Type: TypeMessage, Later: &Later{Parts: `[{"type":"text","text":"Hi"}]`}}, // there, unlike an absent one
+	"v11_message_attachments": {Type: TypeMessage, Later: &Later{NoText: true, Attachments: []Attachment{{AttachmentID: "att_1"}}}},
 	"v11_card_action":         as(TypeCardAction, func(m *Inbound) { m.Action, m.MessageID, m.Cursor = "cmd:/cancel s1", "tg-2", "18" }),
 
 	"v11_message_edit": as(TypeMessageEdit, func(m *Inbound) {
-		m.Text, m.MessageID, m.Cursor = "Hello!", "tg-1", "19"
+		m.Text, m.MessageID, m.Cursor, m.Later = "Hello!", "tg-1", "19", &Later{}
 	}),
-	"v11_message_edit_min":   {Type: TypeMessageEdit, MessageID: "tg-1"},
-	"v11_message_delete":     as(TypeMessageDelete, func(m *Inbound) { m.MessageID, m.Cursor = "tg-1", "20" }),
-	"v11_message_delete_min": {Type: TypeMessageDelete, MessageID: "tg-1"},
+	"v11_message_edit_min":   {Type: TypeMessageEdit, MessageID: "tg-1", Later: &Later{}},
+	"v11_message_delete":     as(TypeMessageDelete, func(m *Inbound) { m.MessageID, m.Cursor, m.Later = "tg-1", "20", &Later{} }),
+	"v11_message_delete_min": {Type: TypeMessageDelete, MessageID: "tg-1", Later: &Later{}},
 	"v11_reaction": as(TypeReaction, func(m *Inbound) {
-		m.MessageID, m.Emoji, m.Remove, m.Cursor = "tg-1", "👩‍👩‍👧", true, "21"
+		m.MessageID, m.Cursor, m.Later = "tg-1", "21", &Later{Emoji: "👩‍👩‍👧", Remove: true}
 	}),
-	"v11_reaction_min": {Type: TypeReaction, MessageID: "tg-1", Emoji: ":+1:"},
+	"v11_reaction_min": {Type: TypeReaction, MessageID: "tg-1", Later: &Later{Emoji: ":+1:"}},
 	"v11_form_submit": as(TypeFormSubmit, func(m *Inbound) {
-		m.UIID, m.MessageID, m.Cursor = "ui_1", "tg-3", "22"
-		m.Values = `{ "name":"Zażółć", "agree":true, "colours":["red","blue"] }`
+		m.MessageID, m.Cursor = "tg-3", "22"
+		m.Later = &Later{UIID: "ui_1", Values: `{ "name":"Zażółć", "agree":true, "colours":["red","blue"] }`}
 	}),
-	"v11_form_submit_min": {Type: TypeFormSubmit, UIID: "ui_1", Values: `{}`},
-	"v11_upload":          {Type: TypeUpload, Name: "a.png", MimeType: "image/png", SizeBytes: 1234, MessageID: "up-1", Cursor: "23"},
-	"v11_upload_min":      {Type: TypeUpload, Name: "a", MimeType: "text/plain"},
+	"v11_form_submit_min": {Type: TypeFormSubmit, Later: &Later{UIID: "ui_1", Values: `{}`}},
+	"v11_upload":          {Type: TypeUpload, MessageID: "up-1", Cursor: "23", Later: &Later{Name: "a.png", MimeType: "image/png", SizeBytes: 1234}},
+	"v11_upload_min":      {Type: TypeUpload, Later: &Later{Name: "a", MimeType: "text/plain"}},
 
-	"v11_message_ack": {Type: TypeMessageAck, MessageID: "01h/2", OK: true, PreviewHandle: "h1", Cursor: "24"},
+	"v11_message_ack": {Type: TypeMessageAck, MessageID: "01h/2", Cursor: "24", Later: &Later{OK: true, PreviewHandle: "h1"}},
 	"v11_message_ack_min": {
-		Type: TypeMessageAck, MessageID: "01h", OK: true},
-	"v11_message_ack_failed":    {Type: TypeMessageAck, MessageID: "01h", Error: "chat not found"},
-	"v11_message_ack_retryable": {Type: TypeMessageAck, MessageID: "01h", Error: "flood wait", Retryable: true},
-	"v11_message_ack_ambiguous": {Type: TypeMessageAck, MessageID: "01h", Error: "connection lost", Ambiguous: true},
+		Type: TypeMessageAck, MessageID: "01h", Later: &Later{OK: true}},
+	"v11_message_ack_failed":    {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "chat not found"}},
+	"v11_message_ack_retryable": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true}},
+	"v11_message_ack_ambiguous": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "connection lost", Ambiguous: true}},
 	"v11_ping":                  {Type: TypePing, Cursor: "25"},
 }
 

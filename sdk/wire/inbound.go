@@ -3,17 +3,11 @@ package wire
 import "encoding/json"
 
 // Inbound is one frame of an adapter. Which fields count follows from Type.
-// Its strings are of their own: the frame's buffer may be reused.
+// Its strings are of their own: the frame's buffer may be reused. What only
+// register and only protocol 1.1 know is apart, since every message pays for
+// the size of this struct.
 type Inbound struct {
 	Type Type
-
-	// register
-	Token        string
-	Platform     string
-	Capabilities []string
-	Metadata     Raw
-	Protocol     string   // what the adapter asks for; Negotiate says what it gets
-	Profile      *Profile // 1.1; nil = not said
 
 	// message, card_action; the others of 1.1 that come from somebody
 	Routing
@@ -26,8 +20,25 @@ type Inbound struct {
 	// In message_edit, message_delete and reaction it is that of the message
 	// concerned; message_ack has the host's id; upload_ack repeats that of upload.
 	MessageID string
+	Cursor    string // 1.1, any frame: committed with it, given back in register_ack
 
-	// message of 1.1
+	Register *Register // register; else nil
+	Later    *Later    // what 1.1 added to the frame's type; nil = none of it
+}
+
+// Register is what an adapter says of itself.
+type Register struct {
+	Token        string
+	Platform     string
+	Capabilities []string
+	Metadata     Raw
+	Protocol     string   // what the adapter asks for; Negotiate says what it gets
+	Profile      *Profile // 1.1; nil = not said
+}
+
+// Later is what frames of protocol 1.1 carry beside the fields of 1.0.
+type Later struct {
+	// message
 	NoText      bool         // text was absent (not empty): parts or attachments stand for it
 	Parts       Raw          // array of objects that have a type, at least one; "" = none
 	Attachments []Attachment // nil = none
@@ -48,8 +59,6 @@ type Inbound struct {
 	Ambiguous     bool   // not OK: the adapter cannot know
 	Error         string // not OK: why
 	PreviewHandle string // OK: what a later edit refers to
-
-	Cursor string // 1.1, any frame: committed with it, given back in register_ack
 }
 
 // DecodeInbound reads one frame of an adapter of protocol 1.0: DecodeInboundAs
@@ -93,7 +102,8 @@ func (in *Inbound) interpret(f *fields, d Dialect) *Error {
 	in.Type = Type(name)
 	switch in.Type {
 	case TypeRegister:
-		return in.register(f)
+		in.Register = new(Register)
+		return in.Register.read(f)
 	case TypePong, TypeRegisterAck: // ignored by whoever reads them
 		return nil
 	}
@@ -142,15 +152,15 @@ func expectedTypes(d Dialect, first string) string {
 	return first + "message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit or upload"
 }
 
-func (in *Inbound) register(f *fields) *Error {
-	if err := f.text(&in.Token, keyToken, MaxFrame); err != nil { // a giant token is an invalid one
+func (r *Register) read(f *fields) *Error {
+	if err := f.text(&r.Token, keyToken, MaxFrame); err != nil { // a giant token is an invalid one
 		return err
 	}
-	if err := f.text(&in.Platform, keyPlatform, MaxField); err != nil {
+	if err := f.text(&r.Platform, keyPlatform, MaxField); err != nil {
 		return err
 	}
 	if raw := f[keyCapabilities]; raw != "" {
-		if err := json.Unmarshal([]byte(raw), &in.Capabilities); err != nil {
+		if err := json.Unmarshal([]byte(raw), &r.Capabilities); err != nil {
 			return notStrings("capabilities", raw)
 		}
 	}
@@ -158,16 +168,16 @@ func (in *Inbound) register(f *fields) *Error {
 		if raw := f[keyMetadata]; raw[0] != '{' {
 			return errorf(CodeWrongType, "metadata: found %s, expected an object", kindOf(raw))
 		}
-		in.Metadata = Raw(f[keyMetadata])
+		r.Metadata = Raw(f[keyMetadata])
 	}
 	// An adapter of 1.0 may use both names for its own purposes: what can't be a
 	// protocol is none, and only who asks for 1.1 has a profile.
-	_ = f.text(&in.Protocol, keyProtocol, MaxField)
-	if Negotiate(in.Protocol) == V10 || f.absent(keyProfile) {
+	_ = f.text(&r.Protocol, keyProtocol, MaxField)
+	if Negotiate(r.Protocol) == V10 || f.absent(keyProfile) {
 		return nil
 	}
 	var err *Error
-	in.Profile, err = readProfile(f[keyProfile])
+	r.Profile, err = readProfile(f[keyProfile])
 	return err
 }
 

@@ -38,13 +38,18 @@ func nameOf(needs Caps) string {
 
 // later reads a frame of the map later.
 func (in *Inbound) later(f *fields) *Error {
+	l := new(Later)
+	in.Later = l
 	switch in.Type {
 	case TypeMessageAck:
-		return in.ack(f)
+		if err := f.filled(&in.MessageID, keyMessageID); err != nil {
+			return err
+		}
+		return l.ack(f)
 	case TypeUpload:
-		return in.upload(f)
+		return l.upload(f)
 	case TypeFormSubmit:
-		if err := in.form(f); err != nil {
+		if err := l.form(f); err != nil {
 			return err
 		}
 		return in.author(f)
@@ -58,53 +63,50 @@ func (in *Inbound) later(f *fields) *Error {
 			return err
 		}
 	case TypeReaction:
-		if err := f.filled(&in.Emoji, keyEmoji); err != nil {
+		if err := f.filled(&l.Emoji, keyEmoji); err != nil {
 			return err
 		}
-		if err := f.boolean(&in.Remove, keyRemove); err != nil {
+		if err := f.boolean(&l.Remove, keyRemove); err != nil {
 			return err
 		}
 	}
 	return in.author(f)
 }
 
-func (in *Inbound) ack(f *fields) *Error {
-	if err := f.filled(&in.MessageID, keyMessageID); err != nil {
-		return err
-	}
+func (l *Later) ack(f *fields) *Error {
 	if err := f.missing(keyOK, "a boolean"); err != nil {
 		return err
 	}
 	for _, b := range [...]struct {
 		dst *bool
 		key int
-	}{{&in.OK, keyOK}, {&in.Retryable, keyRetryable}, {&in.Ambiguous, keyAmbiguous}} {
+	}{{&l.OK, keyOK}, {&l.Retryable, keyRetryable}, {&l.Ambiguous, keyAmbiguous}} {
 		if err := f.boolean(b.dst, b.key); err != nil {
 			return err
 		}
 	}
 	// However long, a reason must not cost the acknowledgement.
-	if err := f.text(&in.Error, keyError, MaxFrame); err != nil {
+	if err := f.text(&l.Error, keyError, MaxFrame); err != nil {
 		return err
 	}
-	return f.text(&in.PreviewHandle, keyPreviewHandle, MaxField)
+	return f.text(&l.PreviewHandle, keyPreviewHandle, MaxField)
 }
 
-func (in *Inbound) upload(f *fields) *Error {
-	if err := f.filled(&in.Name, keyName); err != nil {
+func (l *Later) upload(f *fields) *Error {
+	if err := f.filled(&l.Name, keyName); err != nil {
 		return err
 	}
-	if err := f.filled(&in.MimeType, keyMimeType); err != nil {
+	if err := f.filled(&l.MimeType, keyMimeType); err != nil {
 		return err
 	}
 	if err := f.missing(keySizeBytes, "an integer"); err != nil {
 		return err
 	}
-	return readInt(&in.SizeBytes, "", keyNames[keySizeBytes], f[keySizeBytes], maxSize)
+	return readInt(&l.SizeBytes, "", keyNames[keySizeBytes], f[keySizeBytes], maxSize)
 }
 
-func (in *Inbound) form(f *fields) *Error {
-	if err := f.filled(&in.UIID, keyUIID); err != nil {
+func (l *Later) form(f *fields) *Error {
+	if err := f.filled(&l.UIID, keyUIID); err != nil {
 		return err
 	}
 	if err := f.missing(keyValues, "an object"); err != nil {
@@ -113,7 +115,7 @@ func (in *Inbound) form(f *fields) *Error {
 	if raw := f[keyValues]; raw[0] != '{' {
 		return errorf(CodeWrongType, "values: found %s, expected an object", kindOf(raw))
 	}
-	in.Values = Raw(f[keyValues])
+	l.Values = Raw(f[keyValues])
 	return nil
 }
 
@@ -123,22 +125,16 @@ func (in *Inbound) message(f *fields, d Dialect) *Error {
 	if d.Protocol == V10 {
 		return f.required(&in.Text, keyText)
 	}
-	if d.Caps.Has(CapParts) && !f.absent(keyParts) {
-		if err := in.readParts(f[keyParts]); err != nil {
-			return err
-		}
+	rich, err := readRich(f, d)
+	if err != nil {
+		return err
 	}
-	if d.Caps&(CapParts|CapAudio) != 0 && !f.absent(keyAttachments) {
-		if err := in.readAttachments(f[keyAttachments]); err != nil {
-			return err
-		}
-	}
-	if !f.absent(keyText) {
-		return f.text(&in.Text, keyText, MaxFrame)
-	}
-	in.NoText = in.Parts != "" || in.Attachments != nil
+	in.Later = rich
 	switch {
-	case in.NoText:
+	case !f.absent(keyText):
+		return f.text(&in.Text, keyText, MaxFrame)
+	case rich != nil:
+		rich.NoText = true
 		return nil
 	case !f.absent(keyParts) && !d.Caps.Has(CapParts):
 		return errorf(CodeNotSupported, "parts: in place of text needs parts, which this session has not negotiated")
@@ -148,9 +144,31 @@ func (in *Inbound) message(f *fields, d Dialect) *Error {
 	return f.missing(keyText, "a string, or parts or attachments")
 }
 
+// readRich reads what a message may have beside text; nil if it has none.
+func readRich(f *fields, d Dialect) (*Later, *Error) {
+	if f.absent(keyParts) && f.absent(keyAttachments) {
+		return nil, nil
+	}
+	l := new(Later)
+	if d.Caps.Has(CapParts) && !f.absent(keyParts) {
+		if err := l.readParts(f[keyParts]); err != nil {
+			return nil, err
+		}
+	}
+	if d.Caps&(CapParts|CapAudio) != 0 && !f.absent(keyAttachments) {
+		if err := l.readAttachments(f[keyAttachments]); err != nil {
+			return nil, err
+		}
+	}
+	if l.Parts == "" && l.Attachments == nil {
+		return nil, nil
+	}
+	return l, nil
+}
+
 // readParts checks no more than what every part must have: the message model
 // keeps types that it does not know.
-func (in *Inbound) readParts(raw string) *Error {
+func (l *Later) readParts(raw string) *Error {
 	if raw[0] != '[' {
 		return errorf(CodeWrongType, "parts: found %s, expected an array of objects", kindOf(raw))
 	}
@@ -165,12 +183,12 @@ func (in *Inbound) readParts(raw string) *Error {
 		}
 	}
 	if !isEmpty(raw) {
-		in.Parts = Raw(raw)
+		l.Parts = Raw(raw)
 	}
 	return nil
 }
 
-func (in *Inbound) readAttachments(raw string) *Error {
+func (l *Later) readAttachments(raw string) *Error {
 	if raw[0] != '[' {
 		return errorf(CodeWrongType, "attachments: found %s, expected an array of objects", kindOf(raw))
 	}
@@ -182,7 +200,7 @@ func (in *Inbound) readAttachments(raw string) *Error {
 		if err != nil {
 			return err
 		}
-		in.Attachments = append(in.Attachments, a)
+		l.Attachments = append(l.Attachments, a)
 	}
 	return nil
 }

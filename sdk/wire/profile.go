@@ -11,6 +11,23 @@ type Profile struct {
 	Parallel       int    `json:"parallel,omitempty" doc:"Conversations that the adapter serves at once" minimum:"0" maximum:"100000"`
 }
 
+// With is the profile with all that o says in its place.
+func (p Profile) With(o Profile) Profile {
+	set := func(dst *int, v int) {
+		if v != 0 {
+			*dst = v
+		}
+	}
+	set(&p.MaxText, o.MaxText)
+	set(&p.MaxButtons, o.MaxButtons)
+	set(&p.EditIntervalMS, o.EditIntervalMS)
+	set(&p.Parallel, o.Parallel)
+	if o.Markdown != "" {
+		p.Markdown = o.Markdown
+	}
+	return p
+}
+
 // View is what a far end can be shown: its effective capabilities and profile.
 type View struct {
 	Protocol Protocol

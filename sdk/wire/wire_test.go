@@ -62,7 +62,7 @@ func TestErrorMessages(t *testing.T) {
 // A giant token is for the gate to refuse: the frame is a register frame.
 func TestGiantToken(t *testing.T) {
 	in, err := DecodeInbound([]byte(`{"type":"register","token":"` + strings.Repeat("x", MaxField+1) + `"}`))
-	if err != nil || len(in.Token) != MaxField+1 {
+	if err != nil || len(in.Register.Token) != MaxField+1 {
 		t.Errorf("got %+v, %v", in, err)
 	}
 }

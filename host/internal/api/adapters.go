@@ -22,7 +22,8 @@ type Adapter struct {
 	Transport   string    `json:"transport"`
 	Platform    string    `json:"platform"`
 	Protocol    string    `json:"protocol"`
-	Declared    []string  `json:"declared" doc:"Capabilities that it declared, also unknown ones"`
+	Declared    []string  `json:"declared" doc:"Capabilities that it declared, also those that don't count"`
+	Unknown     []string  `json:"unknown" doc:"Of them, those that this host does not know or its protocol does not have"`
 	Effective   []string  `json:"effective" doc:"Capabilities that count"`
 	Remote      string    `json:"remote"`
 	Since       time.Time `json:"since"`
@@ -32,7 +33,7 @@ type Adapter struct {
 
 func showAdapter(id, name string, a hub.Summary) Adapter {
 	return Adapter{
-		ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared),
+		ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared), Unknown: orEmpty(a.Unknown),
 		Effective: a.Effective.Names(), Remote: a.Remote, Since: *when(a.Since), LastFrameAt: *when(a.LastFrame), QueueLength: a.Queue,
 	}
 }

@@ -96,7 +96,7 @@ func FuzzRegister(f *testing.F) {
 		n := newSession(slots, c, Origin{Transport: "test"})
 		n.serve()
 		in, werr := wire.DecodeInbound(first)
-		right := werr == nil && in.Type == wire.TypeRegister && in.Token == fuzzToken
+		right := werr == nil && in.Type == wire.TypeRegister && in.Register.Token == fuzzToken
 		if n.inbox != nil != right {
 			t.Fatalf("let in: %v, should be %v", n.inbox != nil, right)
 		}

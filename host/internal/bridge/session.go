@@ -116,15 +116,16 @@ func (n *Session) register() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
 	defer cancel()
+	said := in.Register
 	if n.from.Channel != nil {
-		if in.Token != "" { // it would be another channel's: this one has none
+		if said.Token != "" { // it would be another channel's: this one has none
 			return n.refuse(wire.RefusedInvalidToken)
 		}
 		n.slots.admit(n, auth.Grant{Channel: *n.from.Channel})
-	} else if err := n.admit(ctx, in.Token); err != nil {
+	} else if err := n.admit(ctx, said.Token); err != nil {
 		return err
 	}
-	return n.attach(ctx, in)
+	return n.attach(ctx, said)
 }
 
 // admit checks the token, of the upgrade request or else of register.
@@ -160,22 +161,36 @@ func (n *Session) refuse(why string) error {
 	return errors.New(why)
 }
 
-// attach puts the session into its slot. The acknowledgement is the first thing
-// that its flusher writes, before anything that waited for the adapter.
-func (n *Session) attach(ctx context.Context, in *wire.Inbound) error {
+// unspoken are capabilities of 1.1 that this host does not speak yet: they are
+// shown as declared and never count.
+const unspoken = wire.CapAck
+
+// introduce is what the adapter said of itself, as the hub wants it.
+func (n *Session) introduce(said *wire.Register) hub.Info {
+	i := hub.Info{
+		Transport: n.from.Transport, Platform: said.Platform, Protocol: wire.Negotiate(said.Protocol), Names: said.Capabilities,
+		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
+	}
+	if isBlank(i.Platform) {
+		i.Platform = n.grant.Channel.Name
+	}
+	if len(i.Names) == 0 {
+		i.Names = []string{"text"}
+	}
+	if said.Profile != nil {
+		i.Profile = *said.Profile
+	}
+	i.Declared, i.Unknown = wire.ParseCapsFor(said.Protocol, said.Capabilities)
+	i.Declared = i.Declared&^unspoken | wire.CapText
+	return i
+}
+
+// attach puts the session into its slot.
+func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 	row := n.grant.Channel
-	platform := in.Platform
-	if isBlank(platform) {
-		platform = row.Name
-	}
-	declared, unknown := wire.ParseCaps(in.Capabilities)
-	declared |= wire.CapText
-	if len(unknown) > 0 {
-		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", unknown)
-	}
-	names := in.Capabilities
-	if len(names) == 0 {
-		names = []string{"text"}
+	info := n.introduce(said)
+	if len(info.Unknown) > 0 {
+		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
 	n.limit = rate.NewLimiter(n.slots.Rate, n.slots.Burst)
 	n.mu.Lock()
@@ -185,12 +200,8 @@ func (n *Session) attach(ctx context.Context, in *wire.Inbound) error {
 	}
 	n.window = make(chan struct{}, Window)
 	n.pinged = time.Now()
-	n.queue = append(n.queue, item{frame: wire.RegisterAck{OK: true}.Append(nil)})
 	n.mu.Unlock()
-	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, hub.Info{
-		Transport: n.from.Transport, Platform: platform, Protocol: "1.0", Names: names, Declared: declared,
-		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
-	})
+	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, info)
 	if err != nil {
 		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
@@ -200,9 +211,24 @@ func (n *Session) attach(ctx context.Context, in *wire.Inbound) error {
 		old.shut(wire.CloseReplaced, "replaced by a newer connection")
 	}
 	n.inbox = inbox
-	n.slots.Log.Info("adapter attached", "channel", row.Name, "platform", platform, "remote", n.from.Remote,
-		"declared", names, "effective", inbox.Caps().Names(), "metadata", string(in.Metadata))
+	n.slots.Log.Info("adapter attached", "channel", row.Name, "platform", info.Platform, "protocol", info.Protocol, "remote", n.from.Remote,
+		"declared", info.Names, "effective", inbox.Caps().Names(), "metadata", string(said.Metadata))
 	return nil
+}
+
+// Admitted implements hub.Port: the acknowledgement is the first thing that the
+// flusher writes, before anything that waited for the adapter.
+func (n *Session) Admitted(v wire.View) {
+	ack := wire.RegisterAck{OK: true}
+	if v.Protocol != wire.V10 {
+		row := n.grant.Channel
+		ack.Protocol, ack.Capabilities = v.Protocol.String(), v.Caps.Names()
+		ack.Channel = wire.ChannelRef{ID: row.ID, Name: row.Name}
+		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.queue = append(n.queue, item{frame: ack.Append(nil)})
 }
 
 func isBlank(s string) bool {
@@ -221,7 +247,7 @@ func (n *Session) read() error {
 		if err != nil {
 			return err
 		}
-		in, werr := wire.DecodeInbound(frame)
+		in, werr := n.decode(frame)
 		if !n.limit.Allow() {
 			ref := ""
 			if werr != nil {
@@ -247,6 +273,15 @@ func (n *Session) read() error {
 			n.answer(e.Append(nil))
 		}
 	}
+}
+
+// decode reads a frame as the session has negotiated it. What an operator
+// allows may change meanwhile, but adds nothing to protocol 1.0.
+func (n *Session) decode(frame []byte) (*wire.Inbound, *wire.Error) {
+	if n.inbox.Protocol == wire.V10 {
+		return wire.DecodeInbound(frame)
+	}
+	return wire.DecodeInboundAs(frame, wire.Dialect{Protocol: n.inbox.Protocol, Caps: n.inbox.Caps()})
 }
 
 // end frees what the session held, and waits for its flusher.

@@ -21,6 +21,8 @@ type Port interface {
 	// Room returns a channel that is closed once there is room for many more
 	// durable parcels, or Offer refuses for good.
 	Room() <-chan struct{}
+	// Admitted tells what the adapter may be sent, before the first parcel.
+	Admitted(v wire.View)
 	// Settled tells how the commit of a received frame went. ref is the
 	// frame's message_id; err is nil or what the adapter is told.
 	Settled(ref string, err *wire.Error)
@@ -47,9 +49,11 @@ func (p *Parcel) Lossy() bool { return p.ID == 0 }
 type Info struct {
 	Transport string
 	Platform  string
-	Protocol  string
-	Names     []string // declared, also those that are not known here
+	Protocol  wire.Protocol
+	Names     []string // declared, also those that don't count
 	Declared  wire.Caps
+	Unknown   []string // of Names: not known here, or not in its protocol
+	Profile   wire.Profile
 	Remote    string
 	Local     bool // on this machine
 	Since     time.Time
@@ -82,6 +86,7 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 	}
 	a.view = c.policy.view(i)
 	c.attached = a
+	p.Admitted(a.view)
 	for _, parcel := range left {
 		c.deliver(parcel)
 	}

@@ -75,8 +75,9 @@ func (c *Channel) update(row store.Channel) {
 	}
 }
 
+// view is what an adapter may be sent. Of what it can show the operator knows best.
 func (p *policy) view(i Info) wire.View {
-	return wire.View{Caps: wire.Effective(i.Declared, p.allow), Profile: p.Profile, Local: i.Local}
+	return wire.View{Protocol: i.Protocol, Caps: wire.Effective(i.Declared, p.allow), Profile: i.Profile.With(p.Profile), Local: i.Local}
 }
 
 // conversation is what is remembered of a conversation while it is in use.

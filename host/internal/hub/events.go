@@ -125,6 +125,7 @@ type Summary struct {
 	Platform  string
 	Protocol  string
 	Declared  []string
+	Unknown   []string
 	Effective wire.Caps
 	Remote    string
 	Since     time.Time
@@ -137,7 +138,7 @@ func (a *Attachment) summary() Summary {
 	a.channel.mu.Lock()
 	defer a.channel.mu.Unlock()
 	return Summary{
-		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: a.Names, Effective: a.view.Caps,
+		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
 		Remote: a.Remote, Since: a.Since, LastFrame: a.Heard(), Queue: a.channel.backlog,
 	}
 }

@@ -72,6 +72,8 @@ func (p *port) Room() <-chan struct{} {
 	return room
 }
 
+func (p *port) Admitted(wire.View) {}
+
 func (p *port) Settled(_ string, err *wire.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

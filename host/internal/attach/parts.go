@@ -1,0 +1,83 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// Stored is the address of an attachment as messages are stored with it: the
+// path of a signed url, without origin and token.
+func (r Ref) Stored() string { return SignPath + r.String() }
+
+// refOf is the inverse of Stored.
+func refOf(address string) (Ref, bool) {
+	rest, ok := strings.CutPrefix(address, SignPath)
+	if !ok {
+		return Ref{}, false
+	}
+	bucket, path, ok := strings.Cut(rest, "/")
+	return Ref{bucket, path}, ok
+}
+
+// ID is the attachment's name on the wire.
+func (o Object) ID() string { return o.Ref().String() }
+
+// Of finds a finished attachment of the owner by its ID, or ErrNotFound.
+func (s *Store) Of(owner, id string) (Object, error) {
+	bucket, path, _ := strings.Cut(id, "/")
+	r := Ref{bucket, path}
+	if p, err := r.place(); err != nil || p.owner != owner {
+		return Object{}, fmt.Errorf("%w: found no upload of this name", ErrNotFound)
+	}
+	return s.Stat(r)
+}
+
+// Signed is what others get of stored parts: addresses of attachments become
+// urls that may be read for ttl. The parts given stay as they are.
+func (s *Store) Signed(parts []message.Part, ttl time.Duration) []message.Part {
+	out := parts
+	for i, p := range parts {
+		ref, ok := refOf(p.Address())
+		if !ok {
+			continue
+		}
+		if &out[0] == &parts[0] {
+			out = slices.Clone(parts)
+		}
+		out[i] = p.At(s.Sign(ref, http.MethodGet, ttl))
+	}
+	return out
+}
+
+// ToStore is the inverse of Signed for what somebody sends: a url of this host
+// loses its origin and token, if Parse takes it. The error names the part.
+func (s *Store) ToStore(parts []message.Part) ([]message.Part, error) {
+	out := parts
+	for i, p := range parts {
+		address := p.Address()
+		if !strings.Contains(address, SignPath) {
+			continue
+		}
+		ref, err := s.Parse(address)
+		switch {
+		case strings.HasPrefix(address, SignPath): // as only the host may write it
+			err = fmt.Errorf("%w: found no origin and no token, expected both", ErrForged)
+		case errors.Is(err, ErrForeign):
+			continue // somebody else's, whatever its path is
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parts[%d].url: %w", i, err)
+		}
+		if &out[0] == &parts[0] {
+			out = slices.Clone(parts)
+		}
+		out[i] = p.At(ref.Stored())
+	}
+	return out, nil
+}

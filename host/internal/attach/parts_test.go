@@ -1,0 +1,138 @@
+package attach
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+func TestParts(t *testing.T) {
+	b := newHost(t, Options{})
+	o := b.put(t, pngHead, Claim{Name: "a.png"})
+	url := b.Sign(o.Ref(), "GET", time.Minute)
+	parts := []message.Part{
+		message.NewText("look " + url),
+		message.NewVision(message.VisionPart{Kind: "input", MimeType: "image/png", URL: url}),
+		message.NewAttachment(message.FilePart{FileName: "b", URL: "https://elsewhere.example" + SignPath + "a/b?token=x"}),
+	}
+	before := string(message.AppendParts(nil, parts))
+	stored, err := b.ToStore(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stored[1].Address(); got != o.Ref().Stored() || stored[2].Address() != parts[2].Address() || string(message.AppendParts(nil, parts)) != before {
+		t.Errorf("stored as %s, from %s", message.AppendParts(nil, stored), before)
+	}
+	kept := string(message.AppendParts(nil, stored))
+	again := b.Signed(stored, time.Minute)
+	if got, err := b.Parse(again[1].Address()); err != nil || got != o.Ref() || string(message.AppendParts(nil, stored)) != kept {
+		t.Errorf("signed again: %v, %v; stored is %s", got, err, message.AppendParts(nil, stored))
+	}
+	plain := []message.Part{message.NewText("a")}
+	if got := b.Signed(plain, 0); &got[0] != &plain[0] {
+		t.Error("parts without an address were copied")
+	}
+	if got := b.Signed(nil, 0); got != nil {
+		t.Errorf("of no parts: %v", got)
+	}
+
+	for name, c := range map[string]struct {
+		url  string
+		want error
+	}{
+		"forged":     {strings.Replace(url, "?token=", "?token=x", 1), ErrForged},
+		"traversing": {strings.Replace(url, folder, "%2e%2e", 1), ErrTraversal},
+		"as stored":  {o.Ref().Stored(), ErrForged},
+	} {
+		if _, err := b.ToStore([]message.Part{message.NewText(""), message.NewImage(wire.Image{URL: c.url})}); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "parts[1].url") {
+			t.Errorf("%s: %v, want %v that names the part", name, err, c.want)
+		}
+	}
+	b.clock.add(2 * time.Minute)
+	if _, err := b.ToStore(parts); !errors.Is(err, ErrExpired) {
+		t.Errorf("expired: %v", err)
+	}
+	var broken message.Part
+	if err := json.Unmarshal([]byte(`{"type":"vision","url":{"x":1}}`), &broken); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := b.ToStore([]message.Part{broken}); err != nil || string(got[0].Raw()) != string(broken.Raw()) {
+		t.Errorf("url that is none: %v, %v", got, err)
+	}
+}
+
+func TestOf(t *testing.T) {
+	b := newHost(t, Options{})
+	o := b.put(t, pngHead, Claim{})
+	if got, err := b.Of("owner-1", o.ID()); err != nil || got != o {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r, err := b.Reserve("owner-1", Claim{Name: "x.png", MimeType: "image/png"}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range map[string]string{"unfinished": r.Object.ID(), "none": "", "traversing": Bucket + "/../x", "no path": Bucket} {
+		if _, err := b.Of("owner-1", id); !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := b.Of("other", o.ID()); !errors.Is(err, ErrNotFound) {
+		t.Errorf("another's: %v", err)
+	}
+}
+
+func TestDataFile(t *testing.T) {
+	b := newHost(t, Options{})
+	data := b.dir
+	write := func(name string) string {
+		full := filepath.Join(data, name)
+		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(full, []byte(pngHead), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return full
+	}
+	for _, name := range []string{"a.png", "mine/deep/a.png"} {
+		full := write(name)
+		if err := b.CheckPath(full); err != nil {
+			t.Error(err)
+		}
+		o, err := b.Copy(context.Background(), "owner-1", full, Claim{})
+		if err != nil || o.Name != "a.png" || o.MimeType != "image/png" {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+	}
+	outside := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(outside, []byte(pngHead), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(data, "mine", "link")
+	if err := os.Symlink(outside, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(outside), filepath.Join(data, "out")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"", "a.png", outside, link, filepath.Join(data, "out", "secret"), data, filepath.Join(data, "mine"), filepath.Join(data, "absent"),
+		data + "/mine/../a.png", data + "/../x", write("pontoon.db"), write("pontoon.db-wal"), write("admin.key"), filepath.Join(data, KeyFile),
+		write("run/p1/a"), write(Dir + "/x"), write(".hidden"),
+	} {
+		if err := b.CheckPath(name); !errors.Is(err, ErrPath) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := b.Copy(context.Background(), "owner-1", name, Claim{}); !errors.Is(err, ErrPath) {
+			t.Errorf("copy of %s: %v", name, err)
+		}
+	}
+}
