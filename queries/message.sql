@@ -14,6 +14,12 @@ FROM conversation WHERE channel = ?;
 -- name: MessageByID :one
 SELECT * FROM entry m WHERE m.id = ?;
 
+-- name: MessageByPlatformID :one
+SELECT * FROM entry m WHERE m.channel = ? AND m.platform_id = ?;
+
+-- name: BreakStreams :execrows
+UPDATE message SET status = sqlc.arg(broken) WHERE id > sqlc.arg(after) AND status = sqlc.arg(streaming);
+
 -- name: ConversationHistory :many
 WITH RECURSIVE chain(id, prev) AS (
     SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
@@ -57,7 +63,7 @@ UPDATE mark SET message = ? WHERE id = 1;
 -- name: Unanswered :many
 SELECT * FROM entry m
 WHERE m.id > sqlc.arg(after) AND m.direction = 0 AND m.state = sqlc.arg(received)
-  AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after))
+  AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after) AND a.status = 0)
 ORDER BY m.id LIMIT sqlc.arg(n);
 
 -- name: SweepConversations :many

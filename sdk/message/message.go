@@ -50,13 +50,35 @@ type Meta map[string]json.RawMessage
 const (
 	MetaPreviewHandle = "preview_handle" // string: what an edit of this message takes
 	MetaEdits         = "edits"          // string: the message that this one changes
+	MetaDeletes       = "deletes"        // string: the message that this one takes back
+	MetaReactsTo      = "reacts_to"      // string: the message that this one is a reaction to
+	MetaReaction      = "reaction"       // string: the emoji of a reaction
+	MetaRemoved       = "removed"        // true: the reaction is taken back
+	MetaPlatformID    = "platform_id"    // string: the platform's id of the message that this one concerns
+	MetaStreamed      = "streamed"       // true: it was shown while it was made
+	MetaLinks         = "links"          // object: attachments that hold what parts have inline or by path, by their place
 	MetaAction        = "action"         // string: the message is this action of a button
 	MetaNotice        = "notice"         // true: the host speaks, not an agent
 	MetaRepeated      = "repeated"       // true: handed over again after a crash
 	MetaText          = "text"           // string: what came beside parts that say something else
 	MetaRole          = "role"           // string: the role that another model gave
 	MetaWarnings      = "warnings"       // Problems: what was taken although it is wrong
+
+	// MetaAttachments are the files that came with a message: an object
+	// {bucket, path, mime_type}, or a list of several.
+	MetaAttachments = "user_message_attachments"
 )
+
+// OfHost reports the keys that only the host sets: no client may, and no other
+// model is told them.
+func OfHost(key string) bool {
+	switch key {
+	case MetaPreviewHandle, MetaEdits, MetaDeletes, MetaReactsTo, MetaReaction, MetaRemoved, MetaPlatformID, MetaStreamed, MetaLinks, MetaAction,
+		MetaNotice, MetaRepeated, MetaText, MetaRole, MetaWarnings, MetaAttachments:
+		return true
+	}
+	return false
+}
 
 // String is the value of a string key; "" if absent or of another type.
 func (m Meta) String(key string) string {

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,9 @@ type messageView struct {
 	State        string    `json:"state"`
 	Reason       string    `json:"reason"`
 	TS           time.Time `json:"ts"`
+	Message      struct {
+		Status string `json:"status"`
+	} `json:"message"`
 }
 
 func (m messageView) print(w io.Writer) {
@@ -99,6 +104,22 @@ func (f *follower) show(raw json.RawMessage) error {
 		return nil
 	}
 	f.last = m.ID
+	if m.Message.Status == "streaming" {
+		return nil // shown when it is made
+	}
+	return f.print(raw, m)
+}
+
+// made shows an answer that was being made when it was first seen.
+func (f *follower) made(raw json.RawMessage) error {
+	var m messageView
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	return f.print(raw, m)
+}
+
+func (f *follower) print(raw json.RawMessage, m messageView) error {
 	if !f.only(m) {
 		return nil
 	}
@@ -167,7 +188,7 @@ func (f *follower) stream(ctx context.Context, channel string, opened func()) er
 	}
 	return f.c.events(ctx, "/events", f.last, begin, func(event, data string) error {
 		switch event {
-		case "message.created":
+		case "message.created", "message.state":
 			var d struct {
 				ChannelID string `json:"channel_id"`
 				Message   json.RawMessage
@@ -175,8 +196,12 @@ func (f *follower) stream(ctx context.Context, channel string, opened func()) er
 			if err := json.Unmarshal([]byte(data), &d); err != nil {
 				return err
 			}
-			if d.ChannelID == channel {
+			switch {
+			case d.ChannelID != channel:
+			case event == "message.created":
 				return f.show(d.Message)
+			case d.Message != nil:
+				return f.made(d.Message)
 			}
 		case "gap":
 			fmt.Fprintln(os.Stderr, "pontoon: some messages are missing here: the reader was too far behind")
@@ -189,7 +214,7 @@ func sendCommand(o *clientOptions) *cobra.Command {
 	var card, buttons, image, file string
 	cmd := &cobra.Command{
 		Use: "send CHANNEL CONVERSATION [TEXT]", Short: "Send a message to a conversation", Args: cobra.RangeArgs(2, 3),
-		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url.",
+		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url,\nor the path of a file that is below the data directory of a host on this machine.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := map[string]any{"conversation_id": args[1]}
 			if len(args) == 3 {
@@ -205,11 +230,15 @@ func sendCommand(o *clientOptions) *cobra.Command {
 				}
 				b[field] = raw
 			}
-			if image != "" {
-				b["image"] = map[string]string{"url": image}
-			}
-			if file != "" {
-				b["file"] = map[string]string{"url": file}
+			for field, where := range map[string]string{"image": image, "file": file} {
+				if where == "" {
+					continue
+				}
+				media, err := media(where)
+				if err != nil {
+					return fmt.Errorf("--%s: %w", field, err)
+				}
+				b[field] = media
 			}
 			if len(b) == 1 {
 				return usageError{errors.New("nothing to send: give TEXT, --card, --buttons, --image or --file")}
@@ -235,9 +264,18 @@ func sendCommand(o *clientOptions) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&card, "card", "", "card from a JSON file")
 	cmd.Flags().StringVar(&buttons, "buttons", "", "rows of buttons from a JSON file")
-	cmd.Flags().StringVar(&image, "image", "", "picture by url")
-	cmd.Flags().StringVar(&file, "file", "", "document by url")
+	cmd.Flags().StringVar(&image, "image", "", "picture by url or path")
+	cmd.Flags().StringVar(&file, "file", "", "document by url or path")
 	return cmd
+}
+
+// media is a picture or document by its url or path.
+func media(where string) (map[string]string, error) {
+	if strings.HasPrefix(where, "https://") || strings.HasPrefix(where, "http://") {
+		return map[string]string{"url": where}, nil
+	}
+	path, err := filepath.Abs(where)
+	return map[string]string{"path": path}, err
 }
 
 func readJSON(cmd *cobra.Command, path string) (json.RawMessage, error) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
@@ -91,8 +92,13 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if c.PublicURL != "" {
 		url = c.PublicURL
 	}
+	files, err := attach.Open(c.Data, attach.Options{Base: func() string { return url }, Log: log})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = files.Close() }()
 	h := hub.New(hub.Options{
-		Store: st, Commands: command.New(), Log: log,
+		Store: st, Attachments: files, Commands: command.New(), Log: log,
 		Agents: map[string]hub.Agent{"echo": &agent.Echo{Assets: url + "/assets/"}},
 	})
 	defer h.Close()
@@ -111,7 +117,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -120,7 +126,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, gate, slots, plugins, endStreams}
+	run := services{log, srv, ln, gate, slots, plugins, files, endStreams}
 	return run.serve(ctx)
 }
 
@@ -145,6 +151,7 @@ type services struct {
 	gate       *auth.Gate
 	slots      *bridge.Slots
 	plugins    *supervisor.Supervisor
+	files      *attach.Store
 	endStreams func() // ends the API's long answers
 }
 
@@ -164,6 +171,7 @@ func (s *services) serve(ctx context.Context) error {
 	}
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
+	start(&rest, "attachments", s.files.Serve)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
 		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {

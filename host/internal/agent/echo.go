@@ -28,7 +28,7 @@ var (
 // Answer implements hub.Pure for all but !typing and !stream.
 func (e *Echo) Answer(t *hub.Turn) ([]message.Message, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(t.Message.Text), " ")
-	if t.Message.Meta != nil || !strings.HasPrefix(name, "!") { // an action is never a command of ours
+	if t.Message.Meta[message.MetaAction] != nil || !strings.HasPrefix(name, "!") { // an action is never a command of ours
 		return []message.Message{message.Text("echo: " + t.Message.Text)}, true
 	}
 	switch strings.ToLower(name) {

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
@@ -25,16 +26,17 @@ import (
 
 // Options are what the API works on; all but Plugins, Origins and RefuseQueryToken are needed.
 type Options struct {
-	Store   *store.Store
-	Hub     *hub.Hub
-	Slots   *bridge.Slots
-	Plugins *supervisor.Supervisor // nil = the host runs none
-	Keys    *auth.Keys
-	Assets  fs.FS
-	Log     *slog.Logger
-	Version string
-	Now     func() time.Time
-	Ready   func() error // nil error = the host can take messages
+	Store       *store.Store
+	Attachments *attach.Store
+	Hub         *hub.Hub
+	Slots       *bridge.Slots
+	Plugins     *supervisor.Supervisor // nil = the host runs none
+	Keys        *auth.Keys
+	Assets      fs.FS
+	Log         *slog.Logger
+	Version     string
+	Now         func() time.Time
+	Ready       func() error // nil error = the host can take messages
 
 	Origins          []string // that a browser may call from; none = same origin only
 	RefuseQueryToken bool     // adapters may not bring their token in the url
@@ -101,6 +103,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
 	mux.HandleFunc("GET "+schemaPath, s.schema)
+	mux.Handle(attach.SignPath, o.Attachments)
 	mux.HandleFunc("/", s.notFound)
 	return s.recoverer(s.cors(secure(plainJSON(mux))))
 }
@@ -263,8 +266,8 @@ func (s *server) cors(next http.Handler) http.Handler {
 			h.Set("Access-Control-Allow-Origin", origin)
 			h.Add("Vary", "Origin")
 			if r.Method == http.MethodOptions {
-				h.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
-				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID")
+				h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Range")
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}

@@ -35,11 +35,6 @@ func (c Content) message() (message.Message, error) {
 	if c.empty() {
 		return message.Message{}, field(422, "body", "found no content, expected text, parts, card, buttons, image or file", "")
 	}
-	for i, p := range c.Parts {
-		if path := message.TextField(p.Raw(), "path"); path != "" && (p.Type == message.TypeFile || p.Type == message.TypeVision) {
-			return message.Message{}, checkMedia(fmt.Sprintf("body.parts[%d]", i), "", path)
-		}
-	}
 	short, err := c.short()
 	if err != nil {
 		return message.Message{}, err
@@ -121,11 +116,10 @@ func (c Content) short() ([]message.Part, error) {
 	return parts, nil
 }
 
-// checkMedia refuses what no adapter could fetch, and paths: files of the
-// host's machine are not for whoever holds a key to hand out.
+// checkMedia refuses what no adapter could fetch.
 func checkMedia(location, url, path string) error {
-	if path != "" {
-		return field(422, location+".path", "is not accepted here, expected url", clip(path))
+	if url == "" && path != "" {
+		return nil
 	}
 	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
 		return field(422, location+".url", "expected an http or https url", clip(url))
@@ -138,6 +132,7 @@ type RenderRequest struct {
 	Content
 	Capabilities []string     `json:"capabilities,omitempty" maxItems:"100" doc:"Of the far end; text is always there"`
 	Profile      wire.Profile `json:"profile,omitempty"`
+	Protocol     string       `json:"protocol,omitempty" enum:"1.0,1.1" doc:"Of the far end; unless said, the oldest that has the capabilities"`
 	Local        bool         `json:"local,omitempty" doc:"The far end is on this machine"`
 }
 
@@ -168,8 +163,11 @@ func Render(r RenderRequest) (Rendered, error) {
 		return Rendered{}, field(422, "body.capabilities", fmt.Sprintf("found %.64q, expected some of %s", unknown[0], strings.Join(wire.CapNamesFor(newest), ", ")), "")
 	}
 	view := wire.View{Caps: caps | wire.CapText, Profile: r.Profile, Local: r.Local}
-	if caps&^wire.CapsV10 != 0 {
+	switch {
+	case r.Protocol == "" && caps&^wire.CapsV10 != 0, r.Protocol == newest:
 		view.Protocol = wire.V11
+	case caps&^wire.CapsV10 != 0:
+		return Rendered{}, field(422, "body.protocol", "found "+r.Protocol+", which does not have all of the capabilities", "")
 	}
 	m, err := r.message()
 	if err != nil {

@@ -138,15 +138,21 @@ func (e *stream) event(ev hub.Event) error {
 			ChannelID string  `json:"channel_id"`
 			Channel   string  `json:"channel"`
 			Message   Message `json:"message"`
-		}{ev.ChannelID, ev.ChannelName, showMessage(ev.Message)}
+		}{ev.ChannelID, ev.ChannelName, e.s.showMessage(ev.Message)}
 	case hub.EventState:
-		data = struct {
-			ChannelID string `json:"channel_id"`
-			Channel   string `json:"channel"`
-			ID        string `json:"id"`
-			State     string `json:"state"`
-			Reason    string `json:"reason,omitempty"`
-		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason)}
+		state := struct {
+			ChannelID string   `json:"channel_id"`
+			Channel   string   `json:"channel"`
+			ID        string   `json:"id"`
+			State     string   `json:"state"`
+			Reason    string   `json:"reason,omitempty"`
+			Message   *Message `json:"message,omitempty"` // if what it says is known only now
+		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason), nil}
+		if ev.Message.ID != 0 {
+			shown := e.s.showMessage(ev.Message)
+			state.Message = &shown
+		}
+		data = state
 	case hub.EventPlugin:
 		data = struct {
 			ChannelID string `json:"channel_id,omitempty"`

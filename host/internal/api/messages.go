@@ -15,39 +15,24 @@ import (
 
 // Message is one message of history.
 type Message struct {
-	ID             string          `json:"id"`
-	Direction      string          `json:"direction" enum:"in,out"`
-	ConversationID string          `json:"conversation_id"`
-	SessionKey     string          `json:"session_key"`
-	Author         string          `json:"author" doc:"Shown author: the user's name, else id; of an answer, the agent"`
-	AuthorID       string          `json:"author_id"`
-	AgentName      string          `json:"agent_name"`
-	Text           string          `json:"text"`
-	Parts          []message.Part  `json:"parts"`
-	ReplyCtx       json.RawMessage `json:"reply_ctx" doc:"The adapter's own, byte for byte; null if there was none"`
-	Metadata       message.Meta    `json:"metadata"`
-	State          string          `json:"state"`
-	Reason         string          `json:"reason,omitempty"`
-	ReplyTo        string          `json:"reply_to,omitempty" doc:"The message that this one answers"`
-	Degraded       []render.Note   `json:"degraded"`
-	TS             time.Time       `json:"ts"`
-	Message        Envelope        `json:"message"`
+	ID             string           `json:"id"`
+	Direction      string           `json:"direction" enum:"in,out"`
+	ConversationID string           `json:"conversation_id"`
+	SessionKey     string           `json:"session_key"`
+	Author         string           `json:"author" doc:"Shown author: the user's name, else id; of an answer, the agent"`
+	AuthorID       string           `json:"author_id"`
+	AgentName      string           `json:"agent_name"`
+	Text           string           `json:"text"`
+	Parts          []message.Part   `json:"parts"`
+	ReplyCtx       json.RawMessage  `json:"reply_ctx" doc:"The adapter's own, byte for byte; null if there was none"`
+	Metadata       message.Meta     `json:"metadata"`
+	State          string           `json:"state"`
+	Reason         string           `json:"reason,omitempty"`
+	ReplyTo        string           `json:"reply_to,omitempty" doc:"The message that this one answers"`
+	Degraded       []render.Note    `json:"degraded"`
+	TS             time.Time        `json:"ts"`
+	Message        message.Envelope `json:"message" doc:"The canonical message, whole"`
 }
-
-// Envelope is the canonical message.
-type Envelope struct {
-	ID        string         `json:"id"`
-	Role      string         `json:"role"`
-	Status    string         `json:"status"`
-	CreatedAt string         `json:"createdAt"`
-	SessionID string         `json:"sessionId"`
-	TurnIndex int64          `json:"turnIndex"`
-	Parts     []message.Part `json:"parts"`
-	Metadata  message.Meta   `json:"metadata,omitempty"`
-}
-
-// isoMillis is ISO 8601 with milliseconds, for UTC.
-const isoMillis = "2006-01-02T15:04:05.000Z"
 
 type messageList struct {
 	Messages   []Message `json:"messages"`
@@ -77,6 +62,7 @@ func (s *server) messages() {
 	reg.RegisterTypeAlias(typeOf[json.RawMessage](), typeOf[anyJSON]())
 	huma.Register(s.api, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422), s.listMessages)
 	huma.Register(s.api, operation("POST", "/channels/{id}/messages", "send-message", "Send a message to a conversation", 202, 404, 409, 422), s.sendMessage)
+	s.acts()
 	huma.Register(s.api, operation("POST", "/render", "render-message", "Show what an adapter would get, without sending it", 200, 422), s.renderMessage)
 	huma.Register(s.api, operation("POST", "/channels/{id}/test", "test-channel", "Send a test message to the latest conversation, or the one named", 202, 404, 409, 422), s.testChannel)
 	huma.Register(s.api, operation("GET", "/channels/{id}/conversations", "list-conversations", "Conversations, latest first", 200, 404, 422), s.listConversations)
@@ -116,7 +102,7 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	}
 	out := messageList{Messages: make([]Message, len(entries))}
 	for i, e := range entries {
-		out.Messages[i] = showMessage(e)
+		out.Messages[i] = s.showMessage(e)
 	}
 	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })
 	return &body[messageList]{out}, nil
@@ -130,8 +116,9 @@ func (s *server) renderMessage(_ context.Context, in *struct{ Body RenderRequest
 	return &body[Rendered]{out}, nil
 }
 
-// showMessage makes a message as operators see it.
-func showMessage(e store.Entry) Message {
+// showMessage makes a message as operators see it: urls of attachments are
+// signed for a while.
+func (s *server) showMessage(e store.Entry) Message {
 	m := Message{
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
 		Author: e.Origin.UserName, AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
@@ -150,16 +137,16 @@ func showMessage(e store.Entry) Message {
 	// What was stored was valid JSON; a row that some other hand broke shows its text.
 	_ = json.Unmarshal(e.Meta, &m.Metadata)
 	_ = json.Unmarshal(e.Notes, &m.Degraded)
-	m.Parts, _ = message.ParseParts(e.Parts)
-	if len(m.Parts) == 0 {
+	stored, _ := message.ParseParts(e.Parts)
+	if m.Parts = s.Attachments.Signed(stored, 0); len(m.Parts) == 0 {
 		m.Parts = message.Number([]message.Part{message.NewText(e.Text)})
 	}
-	m.Message = Envelope{
-		ID: m.ID, Role: "user", Status: string(message.StatusCompleted), CreatedAt: m.TS.Format(isoMillis),
+	m.Message = message.Envelope{
+		ID: m.ID, Role: message.RoleUser, Status: e.Status, CreatedAt: m.TS.Format(message.TimeFormat),
 		SessionID: store.MessageID(e.ConversationID).String(), TurnIndex: e.Turn, Parts: m.Parts, Metadata: m.Metadata,
 	}
 	if e.Direction == store.Out {
-		m.Message.Role = "agent"
+		m.Message.Role = message.RoleAgent
 	}
 	return m
 }

@@ -76,6 +76,8 @@ func (s *server) sendFault(err error, channel string) error {
 		return coded(http.StatusConflict, string(store.ReasonNotAttached), err.Error())
 	case errors.Is(err, hub.ErrQueueFull):
 		return coded(http.StatusConflict, string(store.ReasonQueueFull), err.Error())
+	case errors.Is(err, hub.ErrContent):
+		return field(http.StatusUnprocessableEntity, "body", err.Error(), "")
 	case errors.Is(err, hub.ErrTooLarge):
 		return coded(http.StatusUnprocessableEntity, string(store.ReasonFrameTooLarge), err.Error())
 	}
@@ -96,6 +98,9 @@ func checkConversation(id string) error {
 
 // outgoing makes the message that the body describes.
 func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (hub.Outgoing, error) {
+	if err := s.checkPaths(b.Content); err != nil {
+		return hub.Outgoing{}, err
+	}
 	m, err := b.message()
 	if err != nil {
 		return hub.Outgoing{}, err
@@ -104,42 +109,78 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 	if b.Update == nil {
 		return out, nil
 	}
-	out.Edit, out.Handle = true, b.Update.PreviewHandle
-	if out.Handle == "" {
-		if out.Handle, err = s.handleOf(ctx, row, b.Update.MessageID); err != nil {
+	if b.Update.PreviewHandle == "" && b.Update.MessageID == "" {
+		return out, field(422, "body.update", "found neither preview_handle nor message_id, expected one", "")
+	}
+	handle := b.Update.PreviewHandle
+	if handle == "" {
+		e, err := s.message(ctx, row, "body.update.message_id", b.Update.MessageID)
+		if err != nil {
 			return out, err
 		}
+		handle = handleOf(e)
 	}
-	if out.Message.Meta == nil {
-		out.Message.Meta = message.Meta{}
-	}
-	out.Message.Meta = out.Message.Meta.With(message.MetaEdits, b.Update.MessageID).With(message.MetaPreviewHandle, out.Handle)
+	out.Message.Meta = out.Message.Meta.With(message.MetaEdits, b.Update.MessageID).With(message.MetaPreviewHandle, handle)
 	return out, nil
 }
 
-// handleOf is what the platform knows an earlier message by: what its metadata
-// says, else its platform id; "" if neither is known.
-func (s *server) handleOf(ctx context.Context, row store.Channel, id string) (string, error) {
-	if id == "" {
-		return "", field(422, "body.update", "found neither preview_handle nor message_id, expected one", "")
+// checkPaths refuses paths of files that are not for whoever holds a key to
+// hand out.
+func (s *server) checkPaths(c Content) error {
+	check := func(at, path string) error {
+		if path == "" {
+			return nil
+		}
+		if err := s.Attachments.CheckPath(path); err != nil {
+			return field(422, at+".path", err.Error(), clip(path))
+		}
+		return nil
 	}
+	if c.Image != nil {
+		if err := check("body.image", c.Image.Path); err != nil {
+			return err
+		}
+	}
+	if c.File != nil {
+		if err := check("body.file", c.File.Path); err != nil {
+			return err
+		}
+	}
+	for i, p := range c.Parts {
+		if p.Type == message.TypeFile || p.Type == message.TypeVision {
+			if err := check(fmt.Sprintf("body.parts[%d]", i), message.TextField(p.Raw(), "path")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// message reads a message of the channel by the id that a request names at.
+func (s *server) message(ctx context.Context, row store.Channel, at, id string) (store.Entry, error) {
 	mid, err := store.ParseMessageID(id)
 	if err != nil {
-		return "", field(422, "body.update.message_id", err.Error(), clip(id))
+		return store.Entry{}, field(422, at, err.Error(), clip(id))
 	}
 	e, err := s.Store.Message(ctx, mid)
 	if errors.Is(err, store.ErrNotFound) || err == nil && e.Channel != row.Key {
-		return "", field(422, "body.update.message_id", "no such message in this channel", id)
+		return e, field(422, at, "no such message in this channel", id)
 	}
 	if err != nil {
-		return "", s.fault(err, "message "+id)
+		return e, s.fault(err, "message "+id)
 	}
+	return e, nil
+}
+
+// handleOf is what the platform knows a message by: what its metadata says, else
+// its platform id; "" if neither is known.
+func handleOf(e store.Entry) string {
 	var meta message.Meta
 	_ = json.Unmarshal(e.Meta, &meta)
 	if h := meta.String(message.MetaPreviewHandle); h != "" {
-		return h, nil
+		return h
 	}
-	return e.PlatformID, nil
+	return e.PlatformID
 }
 
 type testRequest struct {

@@ -38,9 +38,37 @@ func (s *Store) Of(owner, id string) (Object, error) {
 	return s.Stat(r)
 }
 
+// SignID is Sign for reading an attachment by its ID.
+func (s *Store) SignID(id string, ttl time.Duration) string {
+	bucket, path, _ := strings.Cut(id, "/")
+	return s.Sign(Ref{bucket, path}, http.MethodGet, ttl)
+}
+
 // Signed is what others get of stored parts: addresses of attachments become
 // urls that may be read for ttl. The parts given stay as they are.
 func (s *Store) Signed(parts []message.Part, ttl time.Duration) []message.Part {
+	return readdress(parts, func(r Ref) string { return s.Sign(r, http.MethodGet, ttl) })
+}
+
+// Bare is stored parts without the addresses of attachments.
+func Bare(parts []message.Part) []message.Part {
+	return readdress(parts, func(Ref) string { return "" })
+}
+
+// Objects are the attachments that stored parts have the addresses of.
+func (s *Store) Objects(parts []message.Part) []Object {
+	var out []Object
+	for _, p := range parts {
+		if ref, ok := refOf(p.Address()); ok {
+			if o, err := s.Stat(ref); err == nil {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+func readdress(parts []message.Part, to func(Ref) string) []message.Part {
 	out := parts
 	for i, p := range parts {
 		ref, ok := refOf(p.Address())
@@ -50,7 +78,7 @@ func (s *Store) Signed(parts []message.Part, ttl time.Duration) []message.Part {
 		if &out[0] == &parts[0] {
 			out = slices.Clone(parts)
 		}
-		out[i] = p.At(s.Sign(ref, http.MethodGet, ttl))
+		out[i] = p.At(to(ref))
 	}
 	return out
 }

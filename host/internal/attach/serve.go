@@ -104,7 +104,7 @@ func (s *Store) fail(w http.ResponseWriter, ref Ref, err error) {
 			return
 		}
 	}
-	s.log.Error("serve attachment", "attachment", ref.String(), "err", err)
+	s.log.Error("serve attachment", "attachment", ref.String(), "error", err)
 	answer(w, http.StatusInternalServerError, "")
 }
 

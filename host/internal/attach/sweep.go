@@ -18,6 +18,27 @@ const (
 	sweepBatch  = 256
 )
 
+// sweepEvery is how often Serve sweeps.
+const sweepEvery = 10 * time.Minute
+
+// Serve sweeps now and then until ctx ends.
+func (s *Store) Serve(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if n, err := s.Sweep(ctx, 0); err != nil && ctx.Err() == nil {
+			s.log.Warn("attachments not swept", "error", err)
+		} else if n > 0 {
+			s.log.Info("left-over uploads removed", "count", n)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
 // Sweep removes what broken uploads and a crash left: temporary files that
 // nobody wrote to for olderThan (0 = an hour) and reservations that are over.
 // Attachments stay. It returns how many files it removed, and the first error

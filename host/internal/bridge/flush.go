@@ -16,7 +16,7 @@ const maxControl = 4 * MaxParcels
 func (n *Session) Offer(p hub.Parcel) bool {
 	size := 0
 	for i := range p.Frames {
-		size += len(p.Frames[i].Text) + p.Routing.Overhead()
+		size += len(p.Frames[i].Text) + len(p.Frames[i].Parts) + len(p.Frames[i].UI) + p.Routing.Overhead()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -61,12 +61,12 @@ func (n *Session) hasRoom() {
 	}
 }
 
-// offerLossy keeps the newest typing state of a conversation only, and none
+// offerLossy keeps the newest of what is the state of the same thing, and none
 // when the adapter is behind.
 func (n *Session) offerLossy(p hub.Parcel) {
 	for i := range n.queue {
 		q := &n.queue[i]
-		if q.parcel.Lossy() && len(q.parcel.Frames) > 0 && q.parcel.Routing.ConversationID == p.Routing.ConversationID {
+		if q.parcel.Lossy() && len(q.parcel.Frames) > 0 && q.parcel.Key == p.Key {
 			q.parcel.Frames = nil
 		}
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
@@ -64,6 +65,7 @@ type host struct {
 	t     *testing.T
 	dir   string
 	store *store.Store
+	files *attach.Store
 	hub   *hub.Hub
 	slots *bridge.Slots
 	key   string // the operator's
@@ -104,7 +106,10 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if s.agents["echo"] == nil {
 		s.agents["echo"] = &agent.Echo{Assets: "http://pontoon.test/assets/", Pause: 100 * time.Millisecond}
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace})
+	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
+		t.Fatal(err)
+	}
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace})
 	if _, err := h.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +117,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	h.slots = bridge.New(h.hub, gate, s.bridge)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
-		Store: h.store, Hub: h.hub, Slots: h.slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
+		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: h.slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
 		Now: time.Now, Ready: h.store.Writable, RefuseQueryToken: s.refuseQuery,
 	})
 	making.Unlock()
@@ -142,7 +147,7 @@ func (h *host) serve(handler http.Handler, gate *auth.Gate, smallBuffer bool) {
 		cancel()
 		wg.Wait()
 		h.hub.Close()
-		if err := h.store.Close(); err != nil {
+		if err := errors.Join(h.store.Close(), h.files.Close()); err != nil {
 			h.t.Error(err)
 		}
 	}

@@ -163,17 +163,6 @@ func TestRegisterDefaults(t *testing.T) {
 	}
 }
 
-// A newer protocol is acknowledged as 1.0 is, by a host that speaks 1.0.
-func TestRegisterNewerProtocol(t *testing.T) {
-	t.Parallel()
-	h := start(t)
-	row := h.channel("newer")
-	c := h.dial(t, credentials{})
-	c.send(`{"type":"register","token":` + quote(tokenOf(row.Name)) + `,"protocol":"1.7","profile":{"max_text":10}}`)
-	c.want(ackOK)
-	c.works()
-}
-
 func TestRegisterTimeout(t *testing.T) {
 	t.Parallel()
 	if got := bridge.New(nil, nil, bridge.Options{}).RegisterTimeout; got != 10*time.Second {

@@ -31,6 +31,7 @@ type Session struct {
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
 	limit    *rate.Limiter
+	uploads  *rate.Limiter
 
 	mu       sync.Mutex // guards what follows
 	queue    []item
@@ -193,6 +194,7 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
 	n.limit = rate.NewLimiter(n.slots.Rate, n.slots.Burst)
+	n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
 	n.mu.Lock()
 	if n.code != 0 { // revoked meanwhile: it must not replace anybody
 		n.mu.Unlock()
@@ -263,9 +265,11 @@ func (n *Session) read() error {
 			continue
 		}
 		switch in.Type {
-		case wire.TypeMessage, wire.TypeCardAction:
+		case wire.TypeMessage, wire.TypeCardAction, wire.TypeFormSubmit, wire.TypeMessageEdit, wire.TypeMessageDelete, wire.TypeReaction:
 			n.window <- struct{}{} // full: we stop reading this socket
 			n.inbox.Receive(in)
+		case wire.TypeUpload:
+			n.upload(in)
 		case wire.TypePing:
 			n.answer(wire.AppendPong(nil))
 		case wire.TypeRegister:
@@ -273,6 +277,17 @@ func (n *Session) read() error {
 			n.answer(e.Append(nil))
 		}
 	}
+}
+
+// upload makes room for a file. Each costs the disk, so that fewer are allowed
+// than frames.
+func (n *Session) upload(in *wire.Inbound) {
+	if !n.uploads.Allow() {
+		n.answer(wire.UploadAck{MessageID: in.MessageID, Error: fmt.Sprintf(
+			"more than %g uploads a second: ask again later", float64(uploadRate))}.Append(nil))
+		return
+	}
+	n.answer(n.inbox.Upload(in).Append(nil))
 }
 
 // decode reads a frame as the session has negotiated it. What an operator

@@ -40,6 +40,9 @@ const (
 	DefaultBurst = 20_000  // … and at once
 
 	DefaultMaxSessions = 16_384
+
+	uploadRate  = 5 // uploads a second that a session may announce …
+	uploadBurst = 50
 )
 
 // Options are the timings and limits; zero values are the protocol's.

@@ -34,6 +34,7 @@ type Port interface {
 // state such as typing.
 type Parcel struct {
 	ID      store.MessageID // 0 = lossy
+	Key     string          // of a lossy one: what it is a state of; only the newest counts
 	Routing wire.Routing
 	Frames  []wire.Frame
 
@@ -153,13 +154,14 @@ func (c *Channel) deliver(p Parcel) {
 	if a != nil && p.planned != a && !p.Lossy() {
 		// Made for another view: plan again. That the first plan fitted says
 		// nothing of this one.
-		planned := p.out.plan(a.view, p.Routing)
+		planned := c.plan(p.out, a.view, p.Routing)
 		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
 			c.settle(p, store.Failed, store.ReasonFrameTooLarge)
 			return
 		}
 	}
 	if a != nil {
+		p.identify()
 		if a.port.Offer(p) {
 			if !p.Lossy() {
 				c.lastSent = time.Now()

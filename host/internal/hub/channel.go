@@ -19,6 +19,7 @@ import (
 type Channel struct {
 	hub   *Hub
 	chain *store.Chain
+	owner string // of its attachments: the channel's id
 
 	mu            sync.Mutex // guards what follows
 	policy        *policy
@@ -150,7 +151,7 @@ func (c *Channel) agentName(conv *conversation) string {
 
 // restore makes the message of a stored row.
 func restore(e store.Entry) message.Message {
-	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: message.StatusCompleted, Text: e.Text}
+	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: e.Status, Text: e.Text}
 	if e.Direction == store.In {
 		m.Role = message.RoleUser
 	}

@@ -129,7 +129,7 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 
 	o := &outgoing{message: restore(e), agent: e.Origin.Agent}
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
-	row := o.prepare(view, routing, conv, a)
+	row := c.prepare(o, view, routing, conv, a)
 	o.parcel.ID = e.ID
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,

@@ -26,7 +26,7 @@ type Event struct {
 	Type        EventType
 	ChannelID   string
 	ChannelName string
-	Message     store.Entry // created
+	Message     store.Entry // created; state, if what it says is known only now
 	ID          store.MessageID
 	State       store.State
 	Reason      store.Reason
@@ -117,6 +117,22 @@ func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.
 // stateChanged publishes a message's new state. The channel's mutex must be held.
 func (h *Hub) stateChanged(c *Channel, id store.MessageID, s store.State, why store.Reason) {
 	h.Events.publish(Event{Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, ID: id, State: s, Reason: why})
+}
+
+// ended publishes that an answer is made, with what it says. The channel's mutex
+// must be held.
+func (h *Hub) ended(c *Channel, conv *conversation, row store.Row) {
+	if !h.Events.wanted() {
+		return
+	}
+	e, err := h.Store.Entry(row, conv.Conversation)
+	if err != nil {
+		h.Log.Error("event not made", "message", row.ID, "error", err)
+		return
+	}
+	h.Events.publish(Event{
+		Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, ID: row.ID, State: row.State, Reason: row.Reason, Message: e,
+	})
 }
 
 // Summary is an attachment as operators see it.

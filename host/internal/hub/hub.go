@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -75,12 +76,14 @@ var (
 	ErrNotAttached = errors.New("no adapter is attached and the channel has no queue")
 	ErrQueueFull   = errors.New("the channel's queue is full")
 	ErrTooLarge    = errors.New("session_key and reply_ctx leave no room in a frame")
+	ErrContent     = errors.New("the message can't be sent")
 	ErrClosed      = errors.New("the host is stopping")
 )
 
-// Options of a hub. Store, Agents and Commands are needed.
+// Options of a hub. Store, Attachments, Agents and Commands are needed.
 type Options struct {
 	Store       *store.Store
+	Attachments *attach.Store
 	Agents      map[string]Agent // by name; AgentNone is not among them
 	Commands    *command.Registry
 	Log         *slog.Logger
@@ -166,7 +169,7 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = &Channel{hub: h, chain: chain, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
+	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
 	h.channels[row.Key] = c
 	return c, nil
 }

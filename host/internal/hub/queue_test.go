@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -117,7 +118,12 @@ func newBed(t *testing.T) *bed {
 			t.Error(err)
 		}
 	})
-	h := hub.New(hub.Options{Store: st, Commands: command.New()})
+	files, err := attach.Open(t.TempDir(), attach.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = files.Close() })
+	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New()})
 	t.Cleanup(h.Close)
 	row, err := st.CreateChannel(t.Context(), store.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: hub.AgentNone, Queue: true},
 		nil, store.Change{Actor: "test", Action: "test"})

@@ -2,7 +2,7 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -10,74 +10,12 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// outgoing is one message on its way out.
-type outgoing struct {
-	message message.Message
-	agent   string // who speaks; "" = the host or an operator
-	edit    bool
-	handle  string
-
-	notes  []render.Note
-	parcel Parcel
-}
-
-// prepare plans the message for a view and makes its row, in state sent or failed.
-func (o *outgoing) prepare(v wire.View, routing wire.Routing, conv *conversation, a *Attachment) store.Row {
-	if o.message.Meta != nil {
-		_, o.edit = o.message.Meta[message.MetaEdits]
-		if o.edit && o.handle == "" {
-			o.handle = o.message.Meta.String(message.MetaPreviewHandle)
-		}
-	}
-	planned := o.plan(v, routing)
-	o.notes = planned.Notes
-	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, conv: conv, planned: a, out: o}
-	text := o.message.Text
-	if text == "" && len(o.message.Parts) > 0 {
-		text = render.Text(&o.message) // so that a list of messages shows something
-	}
-	row := store.Row{
-		Direction: store.Out, State: store.Sent, Text: text, Parts: message.AppendParts(nil, o.message.Parts),
-		Origin: store.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
-	}
-	if planned.TooLarge {
-		row.State, row.Reason = store.Failed, store.ReasonFrameTooLarge
-	}
-	if len(planned.Notes) > 0 {
-		row.Notes = marshal(planned.Notes)
-	}
-	if len(o.message.Meta) > 0 {
-		row.Meta = marshal(o.message.Meta)
-	}
-	return row
-}
-
-func (o *outgoing) plan(v wire.View, routing wire.Routing) render.Planned {
-	return render.Plan(render.Input{
-		Message: &o.message, View: v, Edit: o.edit, Handle: o.handle, Room: wire.MaxFrame - routing.Overhead(),
-	})
-}
-
-// marshal encodes what can't fail: our own structs of strings and valid JSON.
-func marshal(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("hub: " + err.Error())
-	}
-	return b
-}
-
-// offers remembers what a message offers that is about to be committed, so
-// that the very next frame may answer it.
-func (c *Channel) offers(conv *conversation, o *outgoing) {
-	offer := render.OfferOf(&o.message)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	conv.offer = offer
-}
-
-// dispatch delivers a committed row. The mutex must be held.
+// dispatch delivers a committed row, unless what it says is still to come. The
+// mutex must be held.
 func (c *Channel) dispatch(o *outgoing, row *store.Row) {
+	if row.Status == message.StatusStreaming {
+		return
+	}
 	o.parcel.ID = row.ID
 	switch row.State {
 	case store.Sent:
@@ -105,9 +43,7 @@ func (c *Channel) countBacklog(rows []store.Row, by int) {
 // Outgoing is a message that nobody asked for: an operator's, or a test.
 type Outgoing struct {
 	Conversation string
-	Message      message.Message
-	Edit         bool
-	Handle       string // of the message to change; "" = unknown
+	Message      message.Message // what it does to an earlier one, its metadata say (render.ActOf)
 }
 
 // Sent is what became of a message.
@@ -118,8 +54,8 @@ type Sent struct {
 }
 
 // Send commits a message to a conversation, which is made if need be, and
-// writes it or queues it. Errors are ErrNotAttached, ErrQueueFull, ErrTooLarge
-// and those of storage; with any of them nothing was stored.
+// writes it or queues it. Errors are ErrNotAttached, ErrQueueFull, ErrTooLarge,
+// ErrContent and those of storage; with any of them nothing was stored.
 func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, error) {
 	c, err := h.channel(ctx, row)
 	if err != nil {
@@ -129,43 +65,68 @@ func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, 
 	if err != nil {
 		return Sent{}, err
 	}
-	o := &outgoing{message: out.Message, edit: out.Edit, handle: out.Handle}
+	o := &outgoing{message: out.Message}
+	if err := h.keep(ctx, row.ID, &o.message); err != nil {
+		c.mu.Lock()
+		c.release(conv)
+		c.mu.Unlock()
+		return Sent{}, fmt.Errorf("%w: %w", ErrContent, err)
+	}
 	return c.send(ctx, conv, o, nil, 0, true)
+}
+
+// outlook is who would take a message now.
+type outlook struct {
+	a       *Attachment // nil = nobody
+	view    wire.View
+	queue   bool
+	backlog int
+}
+
+func (c *Channel) outlook() outlook {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := outlook{a: c.taker(), view: wire.View{Caps: wire.CapText}, queue: c.policy.Queue, backlog: c.backlog}
+	if l.a != nil {
+		l.view = l.a.view
+	}
+	return l
+}
+
+// decide gives the row its state; an error says why that is failed.
+func (l outlook) decide(o *outgoing, row *store.Row) error {
+	switch {
+	case row.State == store.Failed:
+		return ErrTooLarge
+	case l.a == nil && !l.queue:
+		row.State, row.Reason = store.Failed, store.ReasonNotAttached
+		return ErrNotAttached
+	case (l.a == nil || l.backlog > 0) && l.backlog >= maxQueue:
+		row.State, row.Reason = store.Failed, store.ReasonQueueFull
+		return ErrQueueFull
+	case l.a == nil || l.backlog > 0:
+		row.State = store.Queued
+		row.Notes, o.notes = nil, nil // what waits is planned when it is taken
+	}
+	return nil
 }
 
 // send commits one message outside a received frame's commit, and waits. It
 // uses up one hold of conv. routing nil = the conversation's latest. strict
 // refuses what an agent's answer would record as failed.
 func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, routing *wire.Routing, replyTo store.MessageID, strict bool) (Sent, error) {
-	c.mu.Lock()
 	if routing == nil {
+		c.mu.Lock()
 		routing = &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
+		c.mu.Unlock()
 	}
-	a, queue, backlog := c.taker(), c.policy.Queue, c.backlog
-	view := wire.View{Caps: wire.CapText}
-	if a != nil {
-		view = a.view
-	}
-	c.mu.Unlock()
-
-	row := o.prepare(view, *routing, conv, a)
-	refuse := row.State == store.Failed
-	why := ErrTooLarge
-	switch {
-	case refuse:
-	case a == nil && !queue:
-		row.State, row.Reason, refuse, why = store.Failed, store.ReasonNotAttached, true, ErrNotAttached
-	case (a == nil || backlog > 0) && backlog >= maxQueue:
-		row.State, row.Reason, refuse, why = store.Failed, store.ReasonQueueFull, true, ErrQueueFull
-	case a == nil || backlog > 0:
-		row.State = store.Queued
-		row.Notes, o.notes = nil, nil // what waits is planned when it is taken
-	}
-	if refuse && strict {
+	l := c.outlook()
+	row := c.prepare(o, l.view, *routing, conv, l.a)
+	if err := l.decide(o, &row); err != nil && strict {
 		c.mu.Lock()
 		c.release(conv)
 		c.mu.Unlock()
-		return Sent{}, why
+		return Sent{}, err
 	}
 	row.ReplyTo = replyTo
 	if row.Offers {
@@ -226,6 +187,10 @@ func (h *Hub) Typing(ctx context.Context, row store.Channel, conversation string
 	return nil
 }
 
+// typingKey begins the key of a conversation's typing state. That of a stream is
+// an id, which has no space.
+const typingKey = "typing "
+
 // typing offers a typing frame; lossy.
 func (c *Channel) typing(routing wire.Routing, on bool) {
 	frame := wire.Frame{Type: wire.TypeStopTyping}
@@ -238,7 +203,7 @@ func (c *Channel) typing(routing wire.Routing, on bool) {
 		c.mu.Unlock()
 		return
 	}
-	a.port.Offer(Parcel{Routing: routing, Frames: []wire.Frame{frame}})
+	a.port.Offer(Parcel{Key: typingKey + routing.ConversationID, Routing: routing, Frames: []wire.Frame{frame}})
 	c.mu.Unlock()
 	a.port.Flush()
 }

@@ -2,12 +2,9 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -114,12 +111,14 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 		Message: job.message, Caps: caps,
 	}
 	t.Message.ID = job.id.String()
+	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
 	r := &reply{c: c, conv: conv, job: job, agent: name}
 	r.expectTyping(c.hub.TypingDelay)
 	err := c.handle(ctx, name, t, r)
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // what was asked for
 	}
+	r.breakStream(err)
 	if err != nil && c.hub.ctx.Err() == nil {
 		c.hub.Log.Error("turn failed", "channel", channel, "agent", name, "message", job.id, "error", err)
 		r.apologize()
@@ -184,98 +183,4 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 			}
 		},
 	})
-}
-
-// reply is the Reply of one turn.
-type reply struct {
-	c     *Channel
-	conv  *conversation
-	job   turnJob
-	agent string
-
-	mu     sync.Mutex // guards what follows
-	sent   bool
-	typing bool
-	over   bool
-	timer  *time.Timer
-}
-
-var _ Reply = (*reply)(nil)
-
-// Send implements Reply.
-func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
-	return r.send(ctx, m, r.agent)
-}
-
-func (r *reply) send(ctx context.Context, m message.Message, agent string) (store.MessageID, error) {
-	if err := context.Cause(ctx); err != nil {
-		return 0, err
-	}
-	conv, err := r.c.hold(ctx, r.conv.Key)
-	if err != nil {
-		return 0, err
-	}
-	sent, err := r.c.send(ctx, conv, &outgoing{message: m, agent: agent}, &r.job.routing, r.job.id, false)
-	if err == nil {
-		r.mu.Lock()
-		r.sent = true
-		r.mu.Unlock()
-	}
-	return sent.ID, err
-}
-
-func (r *reply) answered() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.sent
-}
-
-// apologize tells the user that no answer comes, unless notices are muted.
-func (r *reply) apologize() {
-	r.c.mu.Lock()
-	muted := r.conv.settings.Muted
-	r.c.mu.Unlock()
-	if muted {
-		return
-	}
-	m := message.Text("Sorry, no answer could be made. Please try again.")
-	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
-	if _, err := r.send(r.c.hub.ctx, m, ""); err != nil {
-		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)
-	}
-}
-
-// Stream implements Reply. An adapter of protocol 1.0 can't show a stream: it
-// gets the final message.
-func (r *reply) Stream(string) {}
-
-// Typing implements Reply.
-func (r *reply) Typing(on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.show(on)
-	}
-}
-
-func (r *reply) expectTyping(after time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.timer = time.AfterFunc(after, func() { r.Typing(true) })
-}
-
-func (r *reply) endTyping() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = true
-	r.timer.Stop()
-	r.show(false)
-}
-
-// show offers a typing frame if that changes anything. The mutex must be held.
-func (r *reply) show(on bool) {
-	if r.typing != on {
-		r.typing = on
-		r.c.typing(r.job.routing, on)
-	}
 }

@@ -4,6 +4,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -12,9 +14,8 @@ import (
 type Input struct {
 	Message *message.Message
 	View    wire.View
-	Edit    bool   // the message changes an earlier one …
-	Handle  string // … that the platform knows by this; "" = unknown
-	Room    int    // bytes that the routing leaves in a frame
+	Act     Act // see ActOf
+	Room    int // bytes that the routing leaves in a frame
 }
 
 // Planned is what is sent. No frames and no notes: there was nothing to show.
@@ -59,22 +60,23 @@ func Plan(in Input) Planned {
 	if in.Room < minRoom {
 		return Planned{TooLarge: true}
 	}
-	if in.Edit {
-		p.edit()
-		return p.out
-	}
-	if p.whole() {
-		return p.out
-	}
-	if len(in.Message.Parts) == 0 {
-		p.text(in.Message.Text)
-		return p.out
-	}
-	p.parts(message.Complete(in.Message.Parts))
-	if len(p.out.Frames) == 0 && in.Message.Text != "" {
-		p.text(in.Message.Text)
-	}
+	p.act(in.Act)
 	return p.out
+}
+
+// content plans what the message says.
+func (p *planner) content() {
+	if p.whole() {
+		return
+	}
+	if len(p.Message.Parts) == 0 {
+		p.text(p.Message.Text)
+		return
+	}
+	p.parts(message.Complete(p.Message.Parts))
+	if len(p.out.Frames) == 0 && p.Message.Text != "" {
+		p.text(p.Message.Text)
+	}
 }
 
 type planner struct {
@@ -97,16 +99,41 @@ func (p *planner) whole() bool {
 	if !p.View.Caps.Has(wire.CapParts) {
 		return false
 	}
-	frame := wire.Frame{Type: wire.TypeSendParts, Text: p.Message.Text, Parts: message.AppendParts(nil, p.Message.All())}
+	parts := p.Message.All()
+	if !p.View.Local {
+		parts = without(parts, func(part message.Part) bool { return true }, "path") // of the host's machine
+	}
+	frame := wire.Frame{Type: wire.TypeSendParts, Text: p.Message.Text, Parts: message.AppendParts(nil, parts)}
 	if !p.fits(frame) {
-		if len(p.Message.Parts) > 0 {
-			p.note("parts", "frames", reasonTooLarge)
+		// What is inline has an address too, if the host could give it one.
+		light := without(parts, func(part message.Part) bool { return part.Address() != "" }, "data")
+		frame.Parts = message.AppendParts(nil, light)
+		if !p.fits(frame) {
+			if len(p.Message.Parts) > 0 {
+				p.note("parts", "frames", reasonTooLarge)
+			}
+			return false
 		}
-		return false
+		p.note("data", "url", reasonTooLarge)
 	}
 	p.out.Offers = !OfferOf(p.Message).Empty()
 	p.add(frame)
 	return true
+}
+
+// without leaves a key out of the vision and file parts that match.
+func without(parts []message.Part, match func(message.Part) bool, key string) []message.Part {
+	out := parts
+	for i, part := range parts {
+		if part.Type != message.TypeVision && part.Type != message.TypeFile || !match(part) {
+			continue
+		}
+		if &out[0] == &parts[0] {
+			out = slices.Clone(parts)
+		}
+		out[i] = part.Without(key)
+	}
+	return out
 }
 
 // fits reports whether a frame has room for what it carries beside routing.
@@ -130,7 +157,7 @@ func (p *planner) instead(from, reason, text string) {
 	p.text(text)
 }
 
-func (p *planner) edit() {
+func (p *planner) edit(a Act) {
 	text := p.Message.Text
 	if len(p.Message.Parts) > 0 {
 		var planned Planned
@@ -145,17 +172,17 @@ func (p *planner) edit() {
 			return // the notes say why
 		}
 	}
-	room := p.Room - len(`"preview_handle":,`) - wire.StringLen(p.Handle)
+	room := p.Room - len(`"preview_handle":,`) - wire.StringLen(a.Handle)
 	switch {
 	case !p.View.Caps.Has(wire.CapUpdateMessage):
 		p.note("update_message", "text", reasonNotEffective)
-	case p.Handle == "":
+	case a.Handle == "":
 		p.note("update_message", "text", reasonNoHandle)
 	case room < minRoom:
 		p.note("update_message", "text", reasonTooLarge)
 	default:
 		chunks := split(text, p.View.Profile.MaxText, room)
-		p.add(wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: p.Handle, Text: chunks[0]})
+		p.add(wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: a.Handle, Text: chunks[0]})
 		for _, c := range chunks[1:] {
 			p.add(wire.Frame{Type: wire.TypeSend, Text: c})
 		}

@@ -115,8 +115,10 @@ func (w *writer) insert(units []*Unit) error {
 			c.next.Settings = *u.Set
 		}
 		if u.In != nil {
-			c.next.turns++
-			if err := add(placed{u.In, c, c.next.turns - 1}); err != nil {
+			if !u.In.Aside {
+				c.next.turns++
+			}
+			if err := add(placed{u.In, c, max(c.next.turns-1, 0)}); err != nil {
 				return err
 			}
 		}
@@ -180,7 +182,7 @@ func (w *writer) bind(s *stmt, p placed) {
 	s.textOrNull(r.PlatformID)
 	c.next.head, c.Chain.next = r.ID, r.ID
 	if r.Direction == In {
-		if r.State != Failed { // who may not speak does not say where answers go
+		if r.State != Failed && !r.Aside { // who may not speak does not say where answers go
 			c.next.lastIn = r.ID
 		}
 		return
@@ -197,6 +199,13 @@ func (w *writer) bind(s *stmt, p placed) {
 // state.
 func (w *writer) follow(u *Unit) error {
 	for i := range u.Out {
+		if s := u.Out[i].Status; s != "" {
+			w.status.int(statusNumber(s))
+			w.status.int(int64(u.Out[i].ID))
+			if err := w.status.run(); err != nil {
+				return err
+			}
+		}
 		if u.Out[i].State != Queued {
 			continue
 		}
@@ -205,6 +214,9 @@ func (w *writer) follow(u *Unit) error {
 		}
 	}
 	for _, t := range u.Settle {
+		if err := w.refill(u.Conversation, t.ID, t.Content); err != nil {
+			return err
+		}
 		w.settle.int(int64(t.State))
 		w.settle.textOrNull(string(t.Reason))
 		w.settle.blobOrNull(t.Notes)
@@ -217,6 +229,22 @@ func (w *writer) follow(u *Unit) error {
 		}
 	}
 	return nil
+}
+
+// refill writes what a message says after all.
+func (w *writer) refill(conv *Conversation, id MessageID, c *Content) error {
+	if c == nil {
+		return nil
+	}
+	w.fill.int(statusNumber(c.Status))
+	w.fill.text(c.Text)
+	w.fill.blobOrNull(c.Parts)
+	w.fill.blobOrNull(c.Meta)
+	w.fill.int(int64(id))
+	if c.Offers {
+		conv.next.offer = id
+	}
+	return w.fill.run()
 }
 
 // list puts a message on the pending list, or takes it off.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // ErrNotFound is returned for what does not exist.
@@ -30,7 +31,7 @@ func (s *Store) entry(e db.Entry) (Entry, error) {
 	out := Entry{
 		Row: Row{
 			ID: MessageID(e.ID), Direction: Direction(e.Direction), State: State(e.State), Reason: Reason(e.Reason.String),
-			ReplyTo: MessageID(e.ReplyTo), Text: e.Text, Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String,
+			ReplyTo: MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String,
 		},
 		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin,
 	}
@@ -53,9 +54,29 @@ func (s *Store) entries(rows []db.Entry, err error) ([]Entry, error) {
 	return out, nil
 }
 
+// status is the status that the database keeps as n.
+func status(n int64) message.Status {
+	if n < 0 || n >= int64(len(statuses)) {
+		return message.StatusError // of a later version
+	}
+	return statuses[n]
+}
+
+// ByPlatformID reads the message that the platform knows by the id.
+func (s *Store) ByPlatformID(ctx context.Context, channel int64, id string) (Entry, error) {
+	r, err := s.read.MessageByPlatformID(ctx, db.MessageByPlatformIDParams{
+		Channel: channel, PlatformID: sql.NullString{String: id, Valid: true},
+	})
+	return s.one(r, err)
+}
+
 // Message reads one message.
 func (s *Store) Message(ctx context.Context, id MessageID) (Entry, error) {
 	r, err := s.read.MessageByID(ctx, int64(id))
+	return s.one(r, err)
+}
+
+func (s *Store) one(r db.Entry, err error) (Entry, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Entry{}, ErrNotFound
 	}
@@ -268,5 +289,8 @@ func (s *Store) Conversations(ctx context.Context, channel int64, before Message
 // Entry makes the entry of a row that was just committed.
 func (s *Store) Entry(r Row, c *Conversation) (Entry, error) {
 	origin, err := parseOrigin(r.Origin)
+	if r.Status == "" {
+		r.Status = message.StatusCompleted
+	}
 	return Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.now.turns - 1, Origin: origin}, err
 }

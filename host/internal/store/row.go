@@ -3,8 +3,10 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync/atomic"
 
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -70,7 +72,15 @@ type Row struct {
 	Notes      []byte // JSON array of what was degraded; nil = none
 	PlatformID string // unique in the channel; "" = none
 	Offers     bool   // carries buttons
+
+	Status message.Status // "" = completed
+	Aside  bool           // inbound: begins no turn and does not say where answers go
 }
+
+// statuses are how the database keeps a status: by its place.
+var statuses = []message.Status{message.StatusCompleted, message.StatusPending, message.StatusStreaming, message.StatusError}
+
+func statusNumber(s message.Status) int64 { return int64(max(0, slices.Index(statuses, s))) }
 
 // Origin is who spoke, and the routing that goes with it.
 type Origin struct {
@@ -148,10 +158,20 @@ type Unit struct {
 
 // Settlement moves a message to another state.
 type Settlement struct {
-	ID     MessageID
-	State  State
-	Reason Reason
-	Notes  []byte // nil = as they were
+	ID      MessageID
+	State   State
+	Reason  Reason
+	Notes   []byte   // nil = as they were
+	Content *Content // nil = as it was
+}
+
+// Content is what a message says, once that is known.
+type Content struct {
+	Status message.Status
+	Text   string
+	Parts  []byte
+	Meta   []byte
+	Offers bool
 }
 
 // Settings are what users change in one conversation.

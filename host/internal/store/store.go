@@ -21,6 +21,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 	"github.com/pontoon-bridge/pontoon/schema"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // File is the database's name in the data directory.
@@ -179,10 +180,28 @@ func (s *Store) resume(ctx context.Context) error {
 	}
 	s.w.ids.last = MessageID(newest)
 	s.open.last = MessageID(newest)
+	if err := s.breakStreams(ctx); err != nil {
+		return err
+	}
 	return s.eachUnanswered(ctx, func(e Entry) error {
 		s.open.add(e.ID)
 		return nil
 	})
+}
+
+// breakStreams ends the answers that were being made when the host stopped.
+func (s *Store) breakStreams(ctx context.Context) error {
+	after, err := s.read.Mark(ctx)
+	if err != nil {
+		return fmt.Errorf("read mark: %w", err)
+	}
+	_, err = db.New(s.admin).BreakStreams(ctx, db.BreakStreamsParams{
+		Broken: statusNumber(message.StatusError), After: after, Streaming: statusNumber(message.StatusStreaming),
+	})
+	if err != nil {
+		return fmt.Errorf("end broken answers: %w", err)
+	}
+	return nil
 }
 
 // Close writes what was accepted, and ends. Nothing may be appended any more.

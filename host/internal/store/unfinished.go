@@ -1,9 +1,14 @@
 package store
 
-import "sync"
+import (
+	"sync"
 
-// unfinished knows the inbound messages whose turn has not ended. It spares
-// the happy path an UPDATE: a received message that is not in here is handled.
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// unfinished knows the inbound messages whose turn has not ended, and the
+// answers that are still being made. It spares the happy path an UPDATE: a
+// received message that is not in here is handled.
 type unfinished struct {
 	mu   sync.Mutex
 	ids  map[MessageID]struct{}
@@ -19,17 +24,22 @@ func (o *unfinished) note(u *Unit) {
 		if u.In.State == Received && len(u.Out) == 0 {
 			o.ids[u.In.ID] = struct{}{}
 		}
-		u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
+		if !u.In.Aside {
+			u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
+		}
 	}
 	chain := u.Conversation.Chain
 	for i := range u.Out {
 		o.last = u.Out[i].ID
+		if u.Out[i].Status == message.StatusStreaming {
+			o.ids[o.last] = struct{}{}
+		}
 		if u.Out[i].State == Sent {
 			chain.lastOut.Store(int64(o.last))
 		}
 	}
 	for _, s := range u.Settle {
-		if s.State != Received {
+		if s.State != Received && (s.Content == nil || s.Content.Status != message.StatusStreaming) {
 			delete(o.ids, s.ID)
 		}
 	}

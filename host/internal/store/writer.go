@@ -28,6 +28,7 @@ type writer struct {
 	insertMany, insertOne *stmt
 	begin, commit, back   *stmt
 	pend, unpend, settle  *stmt
+	status, fill          *stmt
 	addConversation       *stmt
 	updateConversation    *stmt
 	unfinished            *unfinished
@@ -69,6 +70,8 @@ func (w *writer) prepare() (err error) {
 		{&w.pend, "INSERT OR IGNORE INTO pending (message, channel) VALUES (?, ?)"},
 		{&w.unpend, "DELETE FROM pending WHERE message = ?"},
 		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes) WHERE id = ?"},
+		{&w.status, "UPDATE message SET status = ? WHERE id = ?"},
+		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +

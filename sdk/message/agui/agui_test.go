@@ -230,7 +230,7 @@ func TestHostMetadataIsNotAClients(t *testing.T) {
 			t.Errorf("a client set %s", name)
 		}
 	}
-	c.Meta[MetaAttachments] = json.RawMessage(`{"bucket":"of the host"}`)
+	c.Meta[message.MetaAttachments] = json.RawMessage(`{"bucket":"of the host"}`)
 	if back, _ := From(&c); strings.Contains(string(encode(t, back)), "of the host") {
 		t.Errorf("a client is told %s", encode(t, back))
 	}

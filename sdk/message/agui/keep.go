@@ -11,9 +11,8 @@ import (
 
 // Metadata keys beside those of package message.
 const (
-	MetaRunID       = "run_id"                   // string: the runId
-	MetaPayload     = "payload"                  // any: the forwardedProps
-	MetaAttachments = "user_message_attachments" // where the host keeps what a user attached
+	MetaRunID   = "run_id"  // string: the runId
+	MetaPayload = "payload" // any: the forwardedProps
 )
 
 // A form is how the content came, where its parts don't tell.
@@ -40,11 +39,10 @@ type keep struct {
 // for whoever reads the message.
 func own(name string) bool {
 	switch name {
-	case markKey, MetaPayload, MetaAttachments, message.MetaPreviewHandle, message.MetaEdits, message.MetaAction, message.MetaNotice,
-		message.MetaRepeated, message.MetaText, message.MetaRole, message.MetaWarnings, "bridle", "swarm":
+	case markKey, MetaPayload, "bridle", "swarm":
 		return true
 	}
-	return false
+	return message.OfHost(name)
 }
 
 // metadata moves the field of that name to the metadata of the message.

@@ -11,6 +11,24 @@ import (
 	"strings"
 )
 
+const breakStreams = `-- name: BreakStreams :execrows
+UPDATE message SET status = ?1 WHERE id > ?2 AND status = ?3
+`
+
+type BreakStreamsParams struct {
+	Broken    int64
+	After     int64
+	Streaming int64
+}
+
+func (q *Queries) BreakStreams(ctx context.Context, arg BreakStreamsParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, breakStreams, arg.Broken, arg.After, arg.Streaming)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 const channelEnds = `-- name: ChannelEnds :one
 SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,
@@ -37,7 +55,7 @@ WITH RECURSIVE chain(id, prev) AS (
     UNION ALL
     SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
 )
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM chain JOIN entry m ON m.id = chain.id
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM chain JOIN entry m ON m.id = chain.id
 WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
 LIMIT ?2
 `
@@ -66,6 +84,7 @@ func (q *Queries) ChannelHistory(ctx context.Context, arg ChannelHistoryParams) 
 			&i.PrevChannel,
 			&i.Direction,
 			&i.State,
+			&i.Status,
 			&i.Turn,
 			&i.ReplyTo,
 			&i.Text,
@@ -122,7 +141,7 @@ WITH RECURSIVE chain(id, prev) AS (
     UNION ALL
     SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
 )
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM chain JOIN entry m ON m.id = chain.id
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM chain JOIN entry m ON m.id = chain.id
 WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
 LIMIT ?2
 `
@@ -151,6 +170,7 @@ func (q *Queries) ConversationHistory(ctx context.Context, arg ConversationHisto
 			&i.PrevChannel,
 			&i.Direction,
 			&i.State,
+			&i.Status,
 			&i.Turn,
 			&i.ReplyTo,
 			&i.Text,
@@ -270,7 +290,7 @@ func (q *Queries) Mark(ctx context.Context) (int64, error) {
 }
 
 const messageByID = `-- name: MessageByID :one
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m WHERE m.id = ?
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m WHERE m.id = ?
 `
 
 func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
@@ -285,6 +305,42 @@ func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
 		&i.PrevChannel,
 		&i.Direction,
 		&i.State,
+		&i.Status,
+		&i.Turn,
+		&i.ReplyTo,
+		&i.Text,
+		&i.Parts,
+		&i.Origin,
+		&i.Meta,
+		&i.Notes,
+		&i.Reason,
+		&i.PlatformID,
+	)
+	return i, err
+}
+
+const messageByPlatformID = `-- name: MessageByPlatformID :one
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m WHERE m.channel = ? AND m.platform_id = ?
+`
+
+type MessageByPlatformIDParams struct {
+	Channel    int64
+	PlatformID sql.NullString
+}
+
+func (q *Queries) MessageByPlatformID(ctx context.Context, arg MessageByPlatformIDParams) (Entry, error) {
+	row := q.db.QueryRowContext(ctx, messageByPlatformID, arg.Channel, arg.PlatformID)
+	var i Entry
+	err := row.Scan(
+		&i.ID,
+		&i.Channel,
+		&i.Conversation,
+		&i.ConversationKey,
+		&i.Prev,
+		&i.PrevChannel,
+		&i.Direction,
+		&i.State,
+		&i.Status,
 		&i.Turn,
 		&i.ReplyTo,
 		&i.Text,
@@ -299,7 +355,7 @@ func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
 }
 
 const messagesAfter = `-- name: MessagesAfter :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m
 WHERE m.id > ?1 ORDER BY m.id LIMIT ?2
 `
 
@@ -326,6 +382,7 @@ func (q *Queries) MessagesAfter(ctx context.Context, arg MessagesAfterParams) ([
 			&i.PrevChannel,
 			&i.Direction,
 			&i.State,
+			&i.Status,
 			&i.Turn,
 			&i.ReplyTo,
 			&i.Text,
@@ -361,7 +418,7 @@ func (q *Queries) NewestMessage(ctx context.Context) (int64, error) {
 }
 
 const pendingOfChannel = `-- name: PendingOfChannel :many
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM pending p JOIN entry m ON m.id = p.message
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM pending p JOIN entry m ON m.id = p.message
 WHERE p.channel = ?1 AND p.message > ?2 ORDER BY p.message LIMIT ?3
 `
 
@@ -389,6 +446,7 @@ func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelPara
 			&i.PrevChannel,
 			&i.Direction,
 			&i.State,
+			&i.Status,
 			&i.Turn,
 			&i.ReplyTo,
 			&i.Text,
@@ -510,9 +568,9 @@ func (q *Queries) SweepConversations(ctx context.Context, channel int64) ([]Swee
 }
 
 const unanswered = `-- name: Unanswered :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m
 WHERE m.id > ?1 AND m.direction = 0 AND m.state = ?2
-  AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > ?1)
+  AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 AND a.status = 0)
 ORDER BY m.id LIMIT ?3
 `
 
@@ -540,6 +598,7 @@ func (q *Queries) Unanswered(ctx context.Context, arg UnansweredParams) ([]Entry
 			&i.PrevChannel,
 			&i.Direction,
 			&i.State,
+			&i.Status,
 			&i.Turn,
 			&i.ReplyTo,
 			&i.Text,

@@ -54,6 +54,7 @@ type Entry struct {
 	PrevChannel     int64
 	Direction       int64
 	State           int64
+	Status          int64
 	Turn            int64
 	ReplyTo         int64
 	Text            string

@@ -1,0 +1,231 @@
+package hub
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// scene is what a frame meets: a snapshot taken under the mutex.
+type scene struct {
+	policy   *policy
+	view     wire.View
+	settings store.Settings
+	agent    string
+	offer    render.Offer
+	queueing bool // messages wait already: an answer goes behind them
+	running  bool // a turn runs or waits
+}
+
+// enter takes the snapshot; false if the attachment is not current any more.
+func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
+	c, conv := f.a.channel, f.conv
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.attached != f.a {
+		return scene{}, &wire.Error{Code: wire.CodeInternal, Message: "this connection was replaced by a newer one"}
+	}
+	if conv.turns >= maxWaitingTurns {
+		return scene{}, &wire.Error{Code: wire.CodeRateLimited, Message: fmt.Sprintf(
+			"conversation has %d messages that wait for an answer, which is the limit: send again later", maxWaitingTurns)}
+	}
+	s := scene{
+		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), offer: conv.offer,
+		queueing: c.backlog > 0, running: conv.turns > 0,
+	}
+	if s.policy.maySpeak(o.UserID) && !aside {
+		conv.latest = o
+	}
+	return s, nil
+}
+
+// interpret decides what the frame is and who answers it.
+func (f *inbound) interpret(in *wire.Inbound) *wire.Error {
+	origin := store.Origin{SessionKey: in.SessionKey, UserID: in.UserID, UserName: in.UserName, ReplyCtx: in.ReplyCtx}
+	aside := isAside(in.Type)
+	s, werr := f.enter(origin, aside)
+	if werr != nil {
+		return werr
+	}
+	f.row = store.Row{Direction: store.In, State: store.Handled, Text: in.Text, Origin: origin.Append(nil), Aside: aside}
+	if f.a.Protocol != wire.V10 && !aside {
+		f.row.PlatformID = in.MessageID
+	}
+	if !s.policy.maySpeak(in.UserID) {
+		f.row.State, f.row.Reason = store.Failed, store.ReasonRejected
+		f.row.Text += in.Action
+		return nil
+	}
+	if aside {
+		f.aside(in)
+		return nil
+	}
+	if werr := f.content(in); werr != nil {
+		return werr
+	}
+	action := f.choose(s, in)
+	f.keepAsked()
+	if action != "" {
+		f.asked.Text = action
+		if f.asked.Meta == nil {
+			f.asked.Meta = message.Meta{}
+		}
+		f.asked.Meta[message.MetaAction] = json.RawMessage(wire.AppendString(nil, action))
+	}
+	if len(f.asked.Meta) > 0 {
+		f.row.Meta = marshal(f.asked.Meta)
+	}
+	routing := wire.Routing{SessionKey: in.SessionKey, ConversationID: f.conv.Key, ReplyCtx: in.ReplyCtx}
+	if name, args, ok := parseCommand(f.asked.Text, action); ok {
+		f.command(s, routing, name, args)
+		return nil
+	}
+	return f.ask(s, routing, in)
+}
+
+// choose finds the action that the frame means, if it means one: a button that
+// was pressed or typed. One that fills in a form is the form instead.
+func (f *inbound) choose(s scene, in *wire.Inbound) (action string) {
+	switch in.Type {
+	case wire.TypeFormSubmit:
+		return ""
+	case wire.TypeCardAction:
+		action, f.asked.Text = in.Action, in.Action
+	default:
+		if value, ok := s.offer.Choose(in.Text); ok {
+			action = value
+		}
+	}
+	if _, _, isCommand := parseCommand(in.Text, action); isCommand || len(f.asked.Parts) > 0 {
+		return action
+	}
+	part, ok := s.offer.Submit(in.Text, action)
+	if !ok {
+		return action
+	}
+	f.asked.Parts = message.Number([]message.Part{part})
+	if in.Type == wire.TypeCardAction { // the button's value is ours: in words it says more
+		f.asked.Text = render.Text(&f.asked)
+	}
+	return ""
+}
+
+// keepAsked puts what the message says into its row.
+func (f *inbound) keepAsked() {
+	f.row.Parts = message.AppendParts(nil, f.asked.Parts)
+	if f.asked.Text == "" && len(f.asked.Parts) > 0 {
+		f.asked.Text = f.a.channel.hub.inWords(&f.asked)
+	}
+	f.row.Text = f.asked.Text
+}
+
+// parseCommand looks for a command: an action must be marked as one, so that a
+// button's value that happens to start with a slash reaches the agent.
+func parseCommand(text, action string) (name string, args []string, ok bool) {
+	if action == "" {
+		return command.Parse(text)
+	}
+	if strings.HasPrefix(action, "cmd:/") || strings.HasPrefix(action, "act:cmd:/") {
+		return command.Parse(action)
+	}
+	return "", nil, false
+}
+
+// command runs a slash command, whatever else goes on in the conversation.
+func (f *inbound) command(s scene, routing wire.Routing, name string, args []string) {
+	c := f.a.channel
+	result := c.hub.Commands.Run(command.Call{
+		Name: name, Args: args, Agent: s.agent, Agents: s.policy.agents(c.hub.names), Muted: s.settings.Muted, Running: s.running,
+	})
+	if result.Agent != nil || result.Muted != nil || result.Stop {
+		c.mu.Lock()
+		if result.Agent != nil {
+			f.conv.settings.Agent = *result.Agent
+		}
+		if result.Muted != nil {
+			f.conv.settings.Muted = *result.Muted
+		}
+		settings := f.conv.settings
+		f.unit.Set = &settings
+		if result.Stop {
+			f.conv.stop()
+		}
+		c.mu.Unlock()
+	}
+	f.answer(s, routing, "", result.Answer)
+}
+
+// ask answers at once where the agent can, or leaves the turn for after the commit.
+func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Error {
+	if s.agent == AgentNone {
+		return nil
+	}
+	c := f.a.channel
+	t := Turn{
+		Channel: s.policy.Name, Conversation: f.conv.Key, UserID: in.UserID, UserName: in.UserName, Caps: s.view.Caps,
+		Message: f.asked,
+	}
+	t.Message.Parts = c.hub.Attachments.Signed(f.asked.Parts, 0)
+	if pure, ok := c.hub.Agents[s.agent].(Pure); ok && !s.running {
+		answers, ok, err := answerSafely(pure, &t)
+		if err != nil {
+			c.hub.Log.Error("agent panicked", "agent", s.agent, "channel", s.policy.Name, "error", err)
+			return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}
+		}
+		for i := range answers {
+			if err := c.hub.keep(c.hub.ctx, c.owner, &answers[i]); err != nil {
+				c.hub.Log.Error("agent's answer refused", "agent", s.agent, "channel", s.policy.Name, "error", err)
+				return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}
+			}
+		}
+		if ok {
+			f.answer(s, routing, s.agent, answers...)
+			return nil
+		}
+	}
+	f.row.State = store.Received
+	c.mu.Lock()
+	f.conv.turns++
+	c.mu.Unlock()
+	f.turn = &turnJob{routing: routing, userID: in.UserID, userName: in.UserName, message: f.asked}
+	return nil
+}
+
+func answerSafely(p Pure, t *Turn) (answers []message.Message, ok bool, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v\n%s", r, debug.Stack())
+		}
+	}()
+	answers, ok = p.Answer(t)
+	return answers, ok, nil
+}
+
+// answer puts answers into the frame's own commit.
+func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ...message.Message) {
+	f.sent, f.unit.Out = f.oneSent[:], f.oneRow[:]
+	if len(answers) != 1 {
+		f.sent, f.unit.Out = make([]outgoing, len(answers)), make([]store.Row, len(answers))
+	}
+	for i := range answers {
+		o := &f.sent[i]
+		*o = outgoing{message: answers[i], agent: agent}
+		f.unit.Out[i] = f.a.channel.prepare(o, s.view, routing, f.conv, f.a)
+		if s.queueing && f.unit.Out[i].State == store.Sent {
+			f.unit.Out[i].State = store.Queued
+		}
+		if f.unit.Out[i].Offers {
+			f.a.channel.offers(f.conv, o)
+		}
+	}
+	if s.queueing {
+		f.a.channel.addBacklog(f.unit.Out, 1)
+	}
+}

@@ -1,0 +1,159 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// reply is the Reply of one turn.
+type reply struct {
+	c     *Channel
+	conv  *conversation
+	job   turnJob
+	agent string
+
+	streaming sync.Mutex // one call of Stream or Send at a time; guards stream
+	stream    *stream    // that is open; nil = none
+
+	mu     sync.Mutex // guards what follows
+	sent   bool
+	typing bool
+	over   bool
+	timer  *time.Timer
+}
+
+var _ Reply = (*reply)(nil)
+
+// Send implements Reply.
+func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
+	return r.send(ctx, m, r.agent)
+}
+
+func (r *reply) send(ctx context.Context, m message.Message, agent string) (store.MessageID, error) {
+	if err := context.Cause(ctx); err != nil {
+		return 0, err
+	}
+	o := &outgoing{message: m, agent: agent}
+	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrContent, err)
+	}
+	conv, err := r.c.hold(ctx, r.conv.Key)
+	if err != nil {
+		return 0, err
+	}
+	r.streaming.Lock()
+	defer r.streaming.Unlock()
+	var sent Sent
+	if s := r.stream; s != nil && agent != "" && render.ActOf(&m).Kind == render.ActNone {
+		r.stream = nil
+		sent, err = s.end(ctx, conv, o, message.StatusCompleted)
+	} else {
+		sent, err = r.c.send(ctx, conv, o, &r.job.routing, r.job.id, false)
+	}
+	if err == nil {
+		r.mu.Lock()
+		r.sent = true
+		r.mu.Unlock()
+	}
+	return sent.ID, err
+}
+
+func (r *reply) answered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent
+}
+
+// apologize tells the user that no answer comes, unless notices are muted.
+func (r *reply) apologize() {
+	r.c.mu.Lock()
+	muted := r.conv.settings.Muted
+	r.c.mu.Unlock()
+	if muted {
+		return
+	}
+	m := message.Text("Sorry, no answer could be made. Please try again.")
+	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
+	if _, err := r.send(r.c.hub.ctx, m, ""); err != nil {
+		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)
+	}
+}
+
+// Stream implements Reply. A far end that shows no streams gets the final
+// message alone.
+func (r *reply) Stream(text string) {
+	r.streaming.Lock()
+	defer r.streaming.Unlock()
+	if r.stream == nil {
+		s, err := r.c.beginStream(r.c.hub.ctx, r.conv, r.job, r.agent)
+		if err != nil {
+			r.c.hub.Log.Warn("answer not shown while it is made", "message", r.job.id, "error", err)
+		}
+		if r.stream = s; s == nil {
+			return
+		}
+	}
+	r.stream.show(text)
+}
+
+// breakStream ends a stream that the agent left open: with an error if it
+// failed, else with what it said until then.
+func (r *reply) breakStream(err error) {
+	r.streaming.Lock()
+	defer r.streaming.Unlock()
+	s := r.stream
+	if s == nil || r.c.hub.ctx.Err() != nil { // the next start ends it
+		return
+	}
+	r.stream = nil
+	status := message.StatusCompleted
+	if err != nil {
+		status = message.StatusError
+	}
+	conv, herr := r.c.hold(r.c.hub.ctx, r.conv.Key)
+	if herr == nil {
+		o := &outgoing{message: message.Text(s.shown()), agent: r.agent}
+		_, herr = s.end(r.c.hub.ctx, conv, o, status)
+	}
+	if herr != nil {
+		r.c.hub.Log.Error("broken answer not ended", "message", s.id, "error", herr)
+	}
+}
+
+// Typing implements Reply.
+func (r *reply) Typing(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		r.show(on)
+	}
+}
+
+func (r *reply) expectTyping(after time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timer = time.AfterFunc(after, func() { r.Typing(true) })
+}
+
+func (r *reply) endTyping() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	r.timer.Stop()
+	r.show(false)
+}
+
+// show offers a typing frame if that changes anything. The mutex must be held.
+func (r *reply) show(on bool) {
+	if r.typing != on {
+		r.typing = on
+		r.c.typing(r.job.routing, on)
+	}
+}

@@ -1,0 +1,182 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// streamInterval is the least time between two frames of a stream, unless the
+// far end asks for more: each carries all of the text.
+const streamInterval = 50 * time.Millisecond
+
+// stream is an answer that is shown while it is made. Its row is committed
+// before its first frame leaves, and filled in at its end.
+type stream struct {
+	c       *Channel
+	id      store.MessageID
+	routing wire.Routing
+
+	mu    sync.Mutex // guards what follows
+	text  string     // as far as it has come
+	at    time.Time  // of the last frame
+	timer *time.Timer
+	over  bool
+}
+
+// beginStream commits the row of an answer that is about to be streamed; nil if
+// nobody is there who shows streams, or older messages wait.
+func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJob, agent string) (*stream, error) {
+	conv, err := c.hold(ctx, conv.Key)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	a := c.taker()
+	if a == nil || c.backlog > 0 || !a.view.Caps.Has(wire.CapStream) {
+		c.release(conv)
+		c.mu.Unlock()
+		return nil, nil
+	}
+	c.mu.Unlock()
+	o := &outgoing{agent: agent}
+	sent, err := c.commit(ctx, conv, o, store.Row{
+		Direction: store.Out, State: store.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
+		Origin: store.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: job.routing.ReplyCtx, Agent: agent}.Append(nil),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &stream{c: c, id: sent.ID, routing: job.routing}, nil
+}
+
+// streamed is the metadata of a message that was shown while it was made.
+func streamed(m message.Meta) message.Meta {
+	out := message.Meta{message.MetaStreamed: json.RawMessage("true")}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+// show offers what there is of the text; lossy, and not too often.
+func (s *stream) show(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text = text
+	if s.over || s.timer != nil {
+		return // it goes with what is due
+	}
+	if wait := s.interval() - time.Since(s.at); wait > 0 {
+		s.timer = time.AfterFunc(wait, s.due)
+		return
+	}
+	s.offer()
+}
+
+func (s *stream) due() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = nil
+	if !s.over {
+		s.offer()
+	}
+}
+
+func (s *stream) shown() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text
+}
+
+// interval is how long the far end wants between two frames.
+func (s *stream) interval() time.Duration {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	if a := s.c.attached; a != nil {
+		return max(streamInterval, time.Duration(a.view.Profile.EditIntervalMS)*time.Millisecond)
+	}
+	return streamInterval
+}
+
+// offer writes the frame. The mutex must be held.
+func (s *stream) offer() {
+	s.at = time.Now()
+	s.c.mu.Lock()
+	a := s.c.taker()
+	if a == nil || !a.view.Caps.Has(wire.CapStream) || s.routing.Overhead() > wire.MaxFrame/2 {
+		s.c.mu.Unlock()
+		return
+	}
+	id := s.id.String()
+	frame := render.Stream(a.view, id, s.text, wire.MaxFrame-s.routing.Overhead())
+	a.port.Offer(Parcel{Key: id, Routing: s.routing, Frames: []wire.Frame{frame}})
+	s.c.mu.Unlock()
+	a.port.Flush()
+}
+
+// close stops the frames.
+func (s *stream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// end commits what the message says after all, and sends it as the end of the
+// stream. It uses up one hold of conv.
+func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, status message.Status) (Sent, error) {
+	s.close()
+	c := s.c
+	o.message.Meta = streamed(o.message.Meta)
+	l := c.outlook()
+	row := c.prepare(o, l.view, s.routing, conv, l.a)
+	_ = l.decide(o, &row) // the row says what became of it
+	c.addBacklog([]store.Row{row}, 1)
+	if row.Offers {
+		c.offers(conv, o)
+	}
+	return s.commit(ctx, conv, o, row, status)
+}
+
+func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, status message.Status) (Sent, error) {
+	c := s.c
+	row.ID, row.Status = s.id, status
+	done := make(chan error, 1)
+	c.hub.Store.Append(&store.Unit{
+		Conversation: conv.Conversation,
+		Settle: []store.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Content: &store.Content{
+			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
+		}}},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			switch {
+			case r.Err == nil:
+				c.dispatch(o, &row)
+				if c.attached != nil {
+					r.Later(c.attached.port)
+				}
+				c.hub.ended(c, conv, row)
+			default:
+				c.countBacklog([]store.Row{row}, -1)
+			}
+			c.release(conv)
+			c.mu.Unlock()
+			done <- r.Err
+		},
+	})
+	select {
+	case err := <-done:
+		return Sent{s.id, row.State, o.notes}, err
+	case <-ctx.Done(): // the commit goes on
+		return Sent{}, ctx.Err()
+	}
+}
