@@ -224,12 +224,12 @@ func TestPartsBothWays(t *testing.T) {
 	}
 	seen.answers <- ""
 	for frame, named := range map[string]string{
-		`{"type":"message","message_id":"m1","parts":[{"type":"text"},1]}`:                                              "parts[1]: found a number",
-		`{"type":"message","message_id":"m1","parts":[]}`:                                                               "text: absent",
+		`{"type":"message","message_id":"m1","parts":[{"type":"text"},1]}`:                                                     "parts[1]: found a number",
+		`{"type":"message","message_id":"m1","parts":[]}`:                                                                      "text: absent",
 		`{"type":"message","message_id":"m1","parts":[` + strings.Repeat(`{"type":"text","text":""},`, 100) + `{"type":"x"}]}`: "101 parts",
-		`{"type":"message","message_id":"m1","attachments":[{"attachment_id":"agent-files/x"}]}`:                         "attachments[0].attachment_id",
-		`{"type":"message","message_id":"m1","attachments":[{"url":"file:///etc/passwd"}]}`:                              "attachments[0].url",
-		`{"type":"reaction","message_id":"m1","emoji":"x"}`:                                                               "reaction",
+		`{"type":"message","message_id":"m1","attachments":[{"attachment_id":"agent-files/x"}]}`:                               "attachments[0].attachment_id",
+		`{"type":"message","message_id":"m1","attachments":[{"url":"file:///etc/passwd"}]}`:                                    "attachments[0].url",
+		`{"type":"reaction","message_id":"m1","emoji":"x"}`:                                                                    "reaction",
 	} {
 		c.send(frame)
 		var e errorFrame
@@ -490,7 +490,9 @@ func pngOf(t *testing.T, n int) []byte {
 }
 
 // streaming is an agent that the test makes speak.
-type streaming struct{ do chan func(context.Context, hub.Reply) error }
+type streaming struct {
+	do chan func(context.Context, hub.Reply) error
+}
 
 func (s streaming) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
 	for {

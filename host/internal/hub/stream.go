@@ -158,14 +158,13 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 		}}},
 		Done: func(r store.Result) {
 			c.mu.Lock()
-			switch {
-			case r.Err == nil:
+			if r.Err == nil {
 				c.dispatch(o, &row)
 				if c.attached != nil {
 					r.Later(c.attached.port)
 				}
 				c.hub.ended(c, conv, row)
-			default:
+			} else {
 				c.countBacklog([]store.Row{row}, -1)
 			}
 			c.release(conv)
