@@ -87,7 +87,7 @@ func TestParts(t *testing.T) {
 	var list struct {
 		Messages []struct {
 			Parts    []json.RawMessage
-			Metadata map[string]string
+			Metadata map[string]any
 			Message  struct {
 				Parts     []json.RawMessage
 				SessionID string

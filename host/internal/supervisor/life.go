@@ -94,7 +94,7 @@ func (l *life) start(ctx context.Context) error {
 		l.set(func(st *Status) { st.Pid, st.LimitBy, st.SHA256 = c.Pid, c.LimitBy, prog.Sum })
 		return c, nil
 	})
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Timing.Start, errSlow)
+	ctx, cancel := within(ctx, s.Timing.Start)
 	defer cancel()
 	defer l.whenWished(func() { cancel() })()
 	if l.client, err = launch(ctx, l.process, s.Timing.Start); err == nil {
@@ -104,6 +104,18 @@ func (l *life) start(ctx context.Context) error {
 		return fmt.Errorf("%w: %s after its start", errSlow, s.Timing.Start)
 	}
 	return err
+}
+
+// within ends the context after d with errSlow. It is no deadline: gRPC would
+// tell the plugin of one, and a plugin that gives up a moment before us would
+// hide why.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(d, func() { cancel(errSlow) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }
 
 // unwanted reports whether something else is wanted by now.
@@ -200,7 +212,7 @@ func (l *life) watch(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		ask, cancel := context.WithTimeout(ctx, l.sup.Timing.PingTimeout)
+		ask, cancel := within(ctx, l.sup.Timing.PingTimeout)
 		err := l.client.far.Ping(ask)
 		late := ask.Err() != nil
 		cancel()

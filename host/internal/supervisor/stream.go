@@ -98,7 +98,7 @@ func (l *life) attach(ctx context.Context) error {
 // open starts a session on a new stream.
 func (l *life) open(ctx context.Context) (*link, error) {
 	name := l.order.plugin.Name
-	ctx, cancel := context.WithTimeoutCause(ctx, l.sup.Timing.Start, errSlow)
+	ctx, cancel := within(ctx, l.sup.Timing.Start)
 	defer cancel()
 	row, err := l.sup.Store.Channel(ctx, name)
 	if err != nil {
