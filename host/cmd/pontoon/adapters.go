@@ -56,13 +56,13 @@ func capabilitiesCommand(o *clientOptions) *cobra.Command {
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct {
 				Capabilities []struct {
-					Name, About string
-					DegradesTo  []string `json:"degrades_to"`
+					Name, Protocol, About string
+					DegradesTo            []string `json:"degrades_to"`
 				}
 			}) {
-				fmt.Fprintln(w, "NAME\tWITHOUT IT\tABOUT")
+				fmt.Fprintln(w, "NAME\tSINCE\tWITHOUT IT\tABOUT")
 				for _, c := range v.Capabilities {
-					fmt.Fprintf(w, "%s\t%s\t%s\n", c.Name, strings.Join(c.DegradesTo, ", "), c.About)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", c.Name, c.Protocol, strings.Join(c.DegradesTo, ", "), c.About)
 				}
 			})
 		},

@@ -328,6 +328,36 @@ func TestUpload(t *testing.T) {
 	}
 }
 
+// Sound goes both ways, and is a file or a link where it can't be heard.
+func TestAudio(t *testing.T) {
+	t.Parallel()
+	seen := newHeld()
+	h := start(t, agents(map[string]hub.Agent{"held": seen}))
+	row := h.channel("a", withAgent("held"))
+	sound := `{"conversation_id":"c","parts":[{"type":"audio-output","mimeType":"audio/ogg","status":"completed","durationMs":1500,"url":"https://x.example/a.ogg"}]}`
+	c := h.attach11(t, row, "audio")
+	h.operator("POST", "/channels/a/messages", sound, 202)
+	if f := c.nextSent("send_audio"); f.Audio != (wire.Audio{URL: "https://x.example/a.ogg", MimeType: "audio/ogg", DurationMS: 1500}) {
+		t.Errorf("came as %+v", f.Audio)
+	}
+	c.send(`{"type":"message","conversation_id":"c","attachments":[{"url":"https://x.example/b.ogg","mime_type":"audio/ogg"}]}`)
+	turn := receive(t, "turn", seen.turns)
+	if got := string(message.AppendParts(nil, turn.Message.Parts)); got != `[{"type":"audio-input","mimeType":"audio/ogg","status":"completed","url":"https://x.example/b.ogg","id":"p1"}]` {
+		t.Errorf("the agent got %s", got)
+	}
+	seen.answers <- ""
+	c = h.attach11(t, row, "file")
+	h.operator("POST", "/channels/a/messages", sound, 202)
+	if f := c.nextSent("send_file"); f.File.URL != "https://x.example/a.ogg" {
+		t.Errorf("came as %+v", f.File)
+	}
+	old := h.attach(t, row)
+	h.operator("POST", "/channels/a/messages", sound, 202)
+	if f := old.nextSent("send"); f.Text != "https://x.example/a.ogg" || f.MessageID != "" {
+		t.Errorf("came as %+v", f)
+	}
+}
+
 // Edits, deletions and reactions are kept with what they are about; nobody
 // answers them, and answers still go where they went.
 func TestAside(t *testing.T) {

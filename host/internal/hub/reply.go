@@ -109,10 +109,14 @@ func (r *reply) breakStream(err error) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
 	s := r.stream
-	if s == nil || r.c.hub.ctx.Err() != nil { // the next start ends it
+	if s == nil {
 		return
 	}
 	r.stream = nil
+	if r.c.hub.ctx.Err() != nil { // the next start ends it
+		s.close()
+		return
+	}
 	status := message.StatusCompleted
 	if err != nil {
 		status = message.StatusError
