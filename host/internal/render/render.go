@@ -103,7 +103,11 @@ func (p *planner) whole() bool {
 	if !p.View.Local {
 		parts = without(parts, func(part message.Part) bool { return true }, "path") // of the host's machine
 	}
-	frame := wire.Frame{Type: wire.TypeSendParts, Text: p.Message.Text, Parts: message.AppendParts(nil, parts)}
+	text := p.Message.Text
+	if text == "" && len(p.Message.Parts) > 0 {
+		text = Text(p.Message) // for what of the parts the adapter does not know
+	}
+	frame := wire.Frame{Type: wire.TypeSendParts, Text: text, Parts: message.AppendParts(nil, parts)}
 	if !p.fits(frame) {
 		// What is inline has an address too, if the host could give it one.
 		light := without(parts, func(part message.Part) bool { return part.Address() != "" }, "data")
@@ -142,6 +146,10 @@ func (p *planner) fits(f wire.Frame) bool {
 }
 
 func (p *planner) text(text string) {
+	if fitsWhole(text, p.View.Profile.MaxText, p.Room) {
+		p.add(wire.Frame{Type: wire.TypeSend, Text: text})
+		return
+	}
 	for _, chunk := range split(text, p.View.Profile.MaxText, p.Room) {
 		p.add(wire.Frame{Type: wire.TypeSend, Text: chunk})
 	}

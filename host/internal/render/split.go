@@ -18,7 +18,7 @@ const white = " \n\t\r"
 // always at least one chunk. Fenced code that is cut is closed in the one chunk
 // and opened again in the next one.
 func split(text string, limit, room int) []string {
-	if (limit <= 0 || len(text) <= limit || utf8.RuneCountInString(text) <= limit) && (6*len(text)+2 <= room || wire.StringLen(text) <= room) {
+	if fitsWhole(text, limit, room) {
 		return []string{text}
 	}
 	s := splitter{text: text, limit: limit, room: room, fences: findFences(text, limit, room)}
@@ -29,6 +29,11 @@ func split(text string, limit, room int) []string {
 		return []string{""}
 	}
 	return s.chunks
+}
+
+// fitsWhole reports that split has nothing to do.
+func fitsWhole(text string, limit, room int) bool {
+	return (limit <= 0 || len(text) <= limit || utf8.RuneCountInString(text) <= limit) && (6*len(text)+2 <= room || wire.StringLen(text) <= room)
 }
 
 type splitter struct {
