@@ -27,6 +27,12 @@ SELECT channel FROM removed ORDER BY channel LIMIT 1;
 -- name: DeleteRemoved :exec
 DELETE FROM removed WHERE channel = ?;
 
+-- name: Cursor :one
+SELECT value FROM cursor WHERE channel = ?;
+
+-- name: DeleteCursor :exec
+DELETE FROM cursor WHERE channel = ?;
+
 -- name: DeletePendingOfChannel :exec
 DELETE FROM pending WHERE channel = ?;
 

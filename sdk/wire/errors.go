@@ -32,6 +32,11 @@ type Error struct {
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 
+// Retryable reports whether the same frame may be taken later.
+func (e *Error) Retryable() bool {
+	return e.Code == CodeRateLimited || e.Code == CodeStorageUnavailable
+}
+
 func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

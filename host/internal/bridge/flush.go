@@ -75,8 +75,14 @@ func (n *Session) offerLossy(p hub.Parcel) {
 	}
 }
 
-// answer queues a frame that answers the adapter itself.
+// answer writes a frame that answers the adapter itself.
 func (n *Session) answer(frame []byte) {
+	n.leave(frame)
+	n.Flush()
+}
+
+// leave queues a frame that answers the adapter itself, for the next Flush.
+func (n *Session) leave(frame []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.code != 0 {
@@ -87,7 +93,6 @@ func (n *Session) answer(frame []byte) {
 		return
 	}
 	n.queue = append(n.queue, item{frame: frame})
-	n.start()
 }
 
 // Flush implements store.Flusher.

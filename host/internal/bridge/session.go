@@ -220,11 +220,11 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 
 // Admitted implements hub.Port: the acknowledgement is the first thing that the
 // flusher writes, before anything that waited for the adapter.
-func (n *Session) Admitted(v wire.View) {
+func (n *Session) Admitted(v wire.View, cursor string) {
 	ack := wire.RegisterAck{OK: true}
 	if v.Protocol != wire.V10 {
 		row := n.grant.Channel
-		ack.Protocol, ack.Capabilities = v.Protocol.String(), v.Caps.Names()
+		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
 		ack.Channel = wire.ChannelRef{ID: row.ID, Name: row.Name}
 		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window}
 	}
@@ -261,13 +261,18 @@ func (n *Session) read() error {
 				"more than %g frames a second: this one was not stored, send it again later", float64(n.slots.Rate))}
 		}
 		if werr != nil {
-			n.answer(werr.Append(nil))
+			n.refuseFrame(werr)
 			continue
 		}
+		if in.Cursor != "" && !kept(in.Type) {
+			n.inbox.Remember(in.Cursor)
+		}
 		switch in.Type {
-		case wire.TypeMessage, wire.TypeCardAction, wire.TypeFormSubmit, wire.TypeMessageEdit, wire.TypeMessageDelete, wire.TypeReaction:
-			n.window <- struct{}{} // full: we stop reading this socket
-			n.inbox.Receive(in)
+		default:
+			if kept(in.Type) {
+				n.window <- struct{}{} // full: we stop reading this socket
+				n.inbox.Receive(in)
+			}
 		case wire.TypeUpload:
 			n.upload(in)
 		case wire.TypePing:
@@ -277,6 +282,34 @@ func (n *Session) read() error {
 			n.answer(e.Append(nil))
 		}
 	}
+}
+
+// kept reports the frames that become a message.
+func kept(t wire.Type) bool {
+	switch t {
+	case wire.TypeMessage, wire.TypeCardAction, wire.TypeFormSubmit, wire.TypeMessageEdit, wire.TypeMessageDelete, wire.TypeReaction:
+		return true
+	}
+	return false
+}
+
+// refuseFrame answers a frame that is not taken: with an error frame, or the
+// acknowledgement that the adapter waits for if nothing is wrong with the frame.
+func (n *Session) refuseFrame(err *wire.Error) {
+	if err.Code == wire.CodeRateLimited && n.acks(err.Ref) {
+		n.answer(nack(err.Ref, err))
+		return
+	}
+	n.answer(err.Append(nil))
+}
+
+// acks reports whether a frame with the id is acknowledged.
+func (n *Session) acks(id string) bool {
+	return id != "" && n.inbox.Protocol != wire.V10 && n.inbox.Caps().Has(wire.CapAck)
+}
+
+func nack(id string, err *wire.Error) []byte {
+	return wire.MessageAck{MessageID: id, Error: string(err.Code) + ": " + err.Message, Retryable: err.Retryable()}.Append(nil)
 }
 
 // upload makes room for a file. Each costs the disk, so that fewer are allowed
@@ -322,7 +355,13 @@ func (n *Session) end(err error) {
 // Settled implements hub.Port.
 func (n *Session) Settled(ref string, err *wire.Error) {
 	<-n.window
-	if err != nil {
+	switch {
+	case n.acks(ref) && err == nil: // Flush follows, once a commit
+		n.leave(wire.MessageAck{MessageID: ref, OK: true}.Append(nil))
+	case err == nil:
+	case n.acks(ref):
+		n.answer(nack(ref, err))
+	default:
 		err.Ref = ref
 		n.answer(err.Append(nil))
 	}

@@ -21,8 +21,9 @@ type Port interface {
 	// Room returns a channel that is closed once there is room for many more
 	// durable parcels, or Offer refuses for good.
 	Room() <-chan struct{}
-	// Admitted tells what the adapter may be sent, before the first parcel.
-	Admitted(v wire.View)
+	// Admitted tells what the adapter may be sent and where it reads on, before
+	// the first parcel.
+	Admitted(v wire.View, cursor string)
 	// Settled tells how the commit of a received frame went. ref is the
 	// frame's message_id; err is nil or what the adapter is told.
 	Settled(ref string, err *wire.Error)
@@ -87,7 +88,7 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 	}
 	a.view = c.policy.view(i)
 	c.attached = a
-	p.Admitted(a.view)
+	p.Admitted(a.view, c.chain.Cursor())
 	for _, parcel := range left {
 		c.deliver(parcel)
 	}
@@ -117,6 +118,11 @@ func (a *Attachment) Detach() {
 	if current {
 		c.hub.Events.publish(Event{Type: EventDetached, ChannelID: row.ID, ChannelName: row.Name, Attachment: a.summary()})
 	}
+}
+
+// Remember commits where the adapter reads on, of a frame that leaves nothing else.
+func (a *Attachment) Remember(cursor string) {
+	a.channel.hub.Store.Append(&store.Unit{Chain: a.channel.chain, Cursor: cursor})
 }
 
 // Broken fails delivered parcels of which it is unknown whether they were written.

@@ -140,7 +140,11 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 			if err == nil {
 				c.backlog--
 				c.hub.stateChanged(c, e.ID, row.State, row.Reason)
-				if row.State == store.Sent {
+				switch {
+				case row.State != store.Sent:
+				case c.requeued: // since this one was taken, and it may come before it
+					c.settle(o.parcel, store.Queued, "")
+				default:
 					c.deliver(o.parcel)
 				}
 				if c.attached != nil {

@@ -73,7 +73,7 @@ func (p *port) Room() <-chan struct{} {
 	return room
 }
 
-func (p *port) Admitted(wire.View) {}
+func (p *port) Admitted(wire.View, string) {}
 
 func (p *port) Settled(_ string, err *wire.Error) {
 	p.mu.Lock()

@@ -57,7 +57,7 @@ func (a *Attachment) Receive(in *wire.Inbound) {
 		a.port.Settled(in.MessageID, werr)
 		return
 	}
-	f.unit.Conversation, f.unit.In, f.unit.Done = conv.Conversation, &f.row, f.done
+	f.unit.Conversation, f.unit.In, f.unit.Done, f.unit.Cursor = conv.Conversation, &f.row, f.done, in.Cursor
 	c.hub.Store.Append(&f.unit)
 }
 

@@ -19,6 +19,10 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 	o.parcel.ID = row.ID
 	switch row.State {
 	case store.Sent:
+		if c.backlog > 0 { // since it was decided, others have gone back to the queue: they come first
+			c.settle(o.parcel, store.Queued, "")
+			return
+		}
 		c.deliver(o.parcel)
 	case store.Queued:
 		c.drain()

@@ -143,6 +143,9 @@ func (s *Store) DeleteChannel(ctx context.Context, c Channel, by Change) error {
 		if err := q.DeletePendingOfChannel(ctx, c.Key); err != nil {
 			return fmt.Errorf("delete queue: %w", err)
 		}
+		if err := q.DeleteCursor(ctx, c.Key); err != nil {
+			return fmt.Errorf("delete cursor: %w", err)
+		}
 		if err := q.DeleteChannel(ctx, c.Key); err != nil {
 			return fmt.Errorf("delete channel: %w", err)
 		}

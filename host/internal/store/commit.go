@@ -80,7 +80,12 @@ func (w *writer) transact(units []*Unit) error {
 	for _, c := range w.chains {
 		if c.staged = false; err == nil {
 			c.head.Store(int64(c.next))
+			if c.nextCursor != "" {
+				cursor := c.nextCursor
+				c.cursor.Store(&cursor)
+			}
 		}
+		c.nextCursor = ""
 	}
 	w.busy, w.chains = w.busy[:0], w.chains[:0]
 	if err != nil && w.db.inTransaction() {
@@ -107,8 +112,15 @@ func (w *writer) insert(units []*Unit) error {
 	}
 	for _, u := range units {
 		c := u.Conversation
-		if c.Chain.removed {
+		if u.chain().removed {
 			return ErrRemoved
+		}
+		w.stageChain(u.chain())
+		if u.Cursor != "" {
+			u.chain().nextCursor = u.Cursor
+		}
+		if c == nil {
+			continue
 		}
 		w.stage(c)
 		if u.Set != nil {
@@ -139,6 +151,16 @@ func (w *writer) insert(units []*Unit) error {
 			return err
 		}
 	}
+	for _, c := range w.chains {
+		if c.nextCursor == "" {
+			continue
+		}
+		w.saveCursor.int(c.Channel)
+		w.saveCursor.text(c.nextCursor)
+		if err := w.saveCursor.run(); err != nil {
+			return err
+		}
+	}
 	return w.saveConversations()
 }
 
@@ -154,9 +176,12 @@ func (w *writer) stage(c *Conversation) {
 		c.staged, c.next = true, c.now
 		w.busy = append(w.busy, c)
 	}
-	if ch := c.Chain; !ch.staged {
-		ch.staged, ch.next = true, MessageID(ch.head.Load())
-		w.chains = append(w.chains, ch)
+}
+
+func (w *writer) stageChain(c *Chain) {
+	if !c.staged {
+		c.staged, c.next = true, MessageID(c.head.Load())
+		w.chains = append(w.chains, c)
 	}
 }
 

@@ -204,6 +204,10 @@ func (s *Store) Chain(ctx context.Context, channel int64) (*Chain, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read end of channel: %w", err)
 	}
+	cursor, err := s.read.Cursor(ctx, channel)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("read cursor: %w", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.chains[channel]; c != nil {
@@ -213,6 +217,9 @@ func (s *Store) Chain(ctx context.Context, channel int64) (*Chain, error) {
 	c.head.Store(ends.Head)
 	c.lastIn.Store(ends.LastIn)
 	c.lastOut.Store(ends.LastOut)
+	if cursor != "" {
+		c.cursor.Store(&cursor)
+	}
 	s.chains[channel] = c
 	return c, nil
 }

@@ -145,7 +145,9 @@ func parseOrigin(b []byte) (Origin, error) {
 // Unit is what is committed together: a message with its answers, sends, or
 // changes of state. Everything in it belongs to one conversation.
 type Unit struct {
-	Conversation *Conversation
+	Conversation *Conversation // nil = there is no more than a Cursor
+	Chain        *Chain        // without a Conversation: whose cursor it is
+	Cursor       string        // where the adapter reads on from now on; "" = as it was
 	In           *Row
 	Out          []Row // with In set, each answers it
 	Settle       []Settlement
@@ -213,11 +215,29 @@ type Chain struct {
 	head    atomic.Int64 // newest message
 	lastIn  atomic.Int64
 	lastOut atomic.Int64
+	cursor  atomic.Pointer[string]
 
 	// owned by the writer
-	next    MessageID
-	staged  bool
-	removed bool
+	next       MessageID
+	nextCursor string // "" = as it was
+	staged     bool
+	removed    bool
+}
+
+// Cursor is the last one that was committed; "" = none yet.
+func (c *Chain) Cursor() string {
+	if p := c.cursor.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
+// chain is whose log the unit goes to.
+func (u *Unit) chain() *Chain {
+	if u.Conversation == nil {
+		return u.Chain
+	}
+	return u.Conversation.Chain
 }
 
 // LastIn is the newest inbound message, answered or refused; 0 = none yet.

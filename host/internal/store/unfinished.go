@@ -19,6 +19,9 @@ type unfinished struct {
 func (o *unfinished) note(u *Unit) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if u.Conversation == nil {
+		return
+	}
 	if u.In != nil {
 		o.last = u.In.ID
 		if u.In.State == Received && len(u.Out) == 0 {

@@ -29,6 +29,7 @@ type writer struct {
 	begin, commit, back   *stmt
 	pend, unpend, settle  *stmt
 	status, fill          *stmt
+	saveCursor            *stmt
 	addConversation       *stmt
 	updateConversation    *stmt
 	unfinished            *unfinished
@@ -72,6 +73,7 @@ func (w *writer) prepare() (err error) {
 		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes) WHERE id = ?"},
 		{&w.status, "UPDATE message SET status = ? WHERE id = ?"},
 		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
+		{&w.saveCursor, "INSERT INTO cursor (channel, value) VALUES (?, ?) ON CONFLICT (channel) DO UPDATE SET value = excluded.value"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +

@@ -141,12 +141,32 @@ func (q *Queries) Channels(ctx context.Context, arg ChannelsParams) ([]Channel, 
 	return items, nil
 }
 
+const cursor = `-- name: Cursor :one
+SELECT value FROM cursor WHERE channel = ?
+`
+
+func (q *Queries) Cursor(ctx context.Context, channel int64) (string, error) {
+	row := q.db.QueryRowContext(ctx, cursor, channel)
+	var value string
+	err := row.Scan(&value)
+	return value, err
+}
+
 const deleteChannel = `-- name: DeleteChannel :exec
 DELETE FROM channel WHERE id = ?
 `
 
 func (q *Queries) DeleteChannel(ctx context.Context, id int64) error {
 	_, err := q.db.ExecContext(ctx, deleteChannel, id)
+	return err
+}
+
+const deleteCursor = `-- name: DeleteCursor :exec
+DELETE FROM cursor WHERE channel = ?
+`
+
+func (q *Queries) DeleteCursor(ctx context.Context, channel int64) error {
+	_, err := q.db.ExecContext(ctx, deleteCursor, channel)
 	return err
 }
 
