@@ -186,7 +186,7 @@ func TestShimKillAlone(t *testing.T) {
 	nothingLeft(t, mark)
 }
 
-// A plugin may stop its shim; the kernel wakes it when the host dies.
+// A plugin may stop its shim; the host's death wakes it.
 func TestHostKillWithShimsStopped(t *testing.T) {
 	h, mark := startHost(t)
 	_, shims := programs(mark)

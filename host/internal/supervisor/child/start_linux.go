@@ -53,12 +53,12 @@ func startShim(s Spec, within time.Duration) (*Child, error) {
 	}
 	h := &shimmed{control: f.control, from: json.NewDecoder(f.control), cgroup: newCgroup(s), pipes: f.pipes()}
 	// A group of its own: what a terminal sends to the host's reaches neither
-	// shim nor program; the host does the stopping. It stays in the host's
-	// session, for then the kernel wakes it, if it was stopped, when the host
-	// dies. Its stderr is the host's, so that a crash of the shim is seen; it
+	// shim nor program; the host does the stopping. A plugin may stop its shim:
+	// SIGCONT wakes it when the host dies. That the kernel wakes what it orphans
+	// is not enough: not all threads may have stopped by then. Its stderr is the host's, so that a crash of the shim is seen; it
 	// writes nothing else there.
 	h.shim, err = os.StartProcess("/proc/self/exe", []string{shimTitle + label(s.Name)}, &os.ProcAttr{
-		Dir: "/", Env: shimEnv(), Sys: &syscall.SysProcAttr{Setpgid: true},
+		Dir: "/", Env: shimEnv(), Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGCONT},
 		Files: []*os.File{f.null, f.null, os.Stderr, f.shimControl, f.outWrite, f.errWrite},
 	})
 	f.closeGiven()
