@@ -49,7 +49,27 @@ SELECT CAST(coalesce(max(id), 0) AS INTEGER) AS id FROM message;
 
 -- name: PendingOfChannel :many
 SELECT m.* FROM pending p JOIN entry m ON m.id = p.message
-WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) ORDER BY p.message LIMIT sqlc.arg(n);
+WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) AND m.state = sqlc.arg(queued)
+ORDER BY p.message LIMIT sqlc.arg(n);
+
+-- name: WaitingOfChannel :many
+SELECT p.message, p.frame, p.tries, CAST(coalesce(c.key, '') AS TEXT) AS conversation_key
+FROM pending p JOIN message m ON m.id = p.message LEFT JOIN conversation c ON c.id = m.conversation
+WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) AND m.state = sqlc.arg(queued)
+ORDER BY p.message LIMIT sqlc.arg(n);
+
+-- name: RequeueUnacknowledged :execrows
+UPDATE message SET state = sqlc.arg(queued)
+WHERE state = sqlc.arg(sent) AND id IN (SELECT p.message FROM pending p);
+
+-- name: LifeOf :many
+SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
+
+-- name: DeadLetters :many
+SELECT * FROM entry m
+WHERE m.state IN (5, 6) AND m.id < sqlc.arg(before) AND m.direction = 1
+  AND m.channel = coalesce(CAST(sqlc.narg(channel) AS INTEGER), m.channel)
+ORDER BY m.id DESC LIMIT sqlc.arg(n);
 
 -- name: CountPending :one
 SELECT count(*) FROM pending WHERE channel = ?;

@@ -104,6 +104,9 @@ func (n *Session) Flush() {
 	}
 }
 
+// Overdue implements hub.Port.
+func (n *Session) Overdue() { n.shut(wire.CloseTooSlow, "no acknowledgement in time") }
+
 // Retire implements hub.Port.
 func (n *Session) Retire() []hub.Parcel {
 	n.mu.Lock()

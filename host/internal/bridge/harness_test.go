@@ -53,6 +53,7 @@ type setup struct {
 	agents      map[string]hub.Agent
 	typing      time.Duration // an hour unless changed: no test sees it by chance
 	grace       time.Duration
+	ack         time.Duration // an adapter's time to acknowledge
 	bridge      bridge.Options
 	store       store.Options
 	now         func() time.Time // of the gate
@@ -109,7 +110,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace})
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack})
 	if _, err := h.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -162,10 +162,6 @@ func (n *Session) refuse(why string) error {
 	return errors.New(why)
 }
 
-// unspoken are capabilities of 1.1 that this host does not speak yet: they are
-// shown as declared and never count.
-const unspoken = wire.CapAck
-
 // introduce is what the adapter said of itself, as the hub wants it.
 func (n *Session) introduce(said *wire.Register) hub.Info {
 	i := hub.Info{
@@ -182,7 +178,7 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 		i.Profile = *said.Profile
 	}
 	i.Declared, i.Unknown = wire.ParseCapsFor(said.Protocol, said.Capabilities)
-	i.Declared = i.Declared&^unspoken | wire.CapText
+	i.Declared |= wire.CapText
 	return i
 }
 
@@ -273,6 +269,8 @@ func (n *Session) read() error {
 				n.window <- struct{}{} // full: we stop reading this socket
 				n.inbox.Receive(in)
 			}
+		case wire.TypeMessageAck:
+			n.inbox.Acknowledge(in)
 		case wire.TypeUpload:
 			n.upload(in)
 		case wire.TypePing:

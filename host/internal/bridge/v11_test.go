@@ -95,7 +95,7 @@ func TestNegotiation(t *testing.T) {
 	for name, tt := range map[string]struct{ frame, want string }{
 		"1.1": {
 			registerFrame11(row, "card buttons parts ack telepathy"),
-			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text","buttons","parts"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64}}`,
+			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text","buttons","ack","parts"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64}}`,
 		},
 		"newer": {
 			strings.Replace(registerFrame11(row, ""), `"1.1"`, `"2.7"`, 1),
@@ -121,7 +121,7 @@ func TestNegotiation(t *testing.T) {
 	c.send(registerFrame11(row, "card ack parts telepathy", `"profile":{"max_text":20,"markdown":"basic"}`))
 	c.mustNext()
 	got, _ := h.hub.Attached(row.Key)
-	if fmt.Sprint(got.Declared, " ", got.Unknown, " ", got.Effective, " ", got.Protocol) != "[card ack parts telepathy] [telepathy] text,parts 1.1" {
+	if fmt.Sprint(got.Declared, " ", got.Unknown, " ", got.Effective, " ", got.Protocol) != "[card ack parts telepathy] [telepathy] text,ack,parts 1.1" {
 		t.Errorf("shown as %+v", got)
 	}
 	bad := h.dial(t, credentials{})

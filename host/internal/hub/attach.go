@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -27,6 +28,8 @@ type Port interface {
 	// Settled tells how the commit of a received frame went. ref is the
 	// frame's message_id; err is nil or what the adapter is told.
 	Settled(ref string, err *wire.Error)
+	// Overdue ends the connection: the adapter acknowledges nothing any more.
+	Overdue()
 	// Flush writes what was offered; see store.Flusher.
 	store.Flusher
 }
@@ -41,6 +44,7 @@ type Parcel struct {
 
 	conv    *conversation
 	planned *Attachment // whose view the frames were made for
+	tracked bool        // one frame of a message in flight, to be acknowledged
 	out     *outgoing
 }
 
@@ -84,10 +88,11 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 	var left []Parcel
 	if c.attached != nil {
 		before = c.attached.port
-		left = before.Retire()
+		left = c.takeBack(c.attached)
 	}
 	a.view = c.policy.view(i)
 	c.attached = a
+	c.loaded = c.backlog == 0 // else drain fills the lanes
 	p.Admitted(a.view, c.chain.Cursor())
 	for _, parcel := range left {
 		c.deliver(parcel)
@@ -105,7 +110,7 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 func (a *Attachment) Detach() {
 	c := a.channel
 	c.mu.Lock()
-	left := a.port.Retire()
+	left := c.takeBack(a)
 	current := c.attached == a
 	if current {
 		c.attached = nil
@@ -125,9 +130,23 @@ func (a *Attachment) Remember(cursor string) {
 	a.channel.hub.Store.Append(&store.Unit{Chain: a.channel.chain, Cursor: cursor})
 }
 
-// Broken fails delivered parcels of which it is unknown whether they were written.
+// takeBack ends what an attachment may write, and returns what it surely has
+// not. What is to be acknowledged waits again. The mutex must be held.
+func (c *Channel) takeBack(a *Attachment) []Parcel {
+	left := a.port.Retire()
+	if a.acked() && c.attached == a {
+		c.ground()
+	}
+	return slices.DeleteFunc(left, func(p Parcel) bool { return p.tracked })
+}
+
+// Broken fails delivered parcels of which it is unknown whether they were
+// written. What is to be acknowledged is sent again.
 func Broken(parcels []Parcel) {
 	for _, p := range parcels {
+		if p.tracked {
+			continue
+		}
 		c := p.planned.channel
 		c.mu.Lock()
 		c.settle(p, store.Failed, store.ReasonUnknownOutcome)
@@ -187,34 +206,39 @@ func (c *Channel) deliver(p Parcel) {
 
 // settle commits a message's new state. The mutex must be held.
 func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
+	c.settleAs(p, store.Settlement{ID: p.ID, State: s, Reason: why})
+}
+
+func (c *Channel) settleAs(p Parcel, t store.Settlement) {
 	p.conv.held++
-	if s == store.Queued {
+	queued := t.State == store.Queued
+	if queued {
 		c.backlog++
 		c.requeuing++
 		c.requeued = true
 	}
 	c.hub.Store.Append(&store.Unit{
 		Conversation: p.conv.Conversation,
-		Settle:       []store.Settlement{{ID: p.ID, State: s, Reason: why}},
+		Settle:       []store.Settlement{t},
 		Done: func(r store.Result) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.release(p.conv)
-			if s == store.Queued {
+			defer c.release(p.conv)
+			if queued {
 				c.requeuing--
 			}
 			if r.Err != nil {
-				if s == store.Queued {
+				if queued {
 					c.backlog--
 				}
 				if !errors.Is(r.Err, store.ErrRemoved) {
-					c.hub.Log.Error("message state not stored", "message", p.ID, "state", s, "error", r.Err)
+					c.hub.Log.Error("message state not stored", "message", t.ID, "state", t.State, "error", r.Err)
 				}
 				return
 			}
-			c.hub.stateChanged(c, p.ID, s, why)
-			if s == store.Queued {
-				c.drain()
+			c.hub.stateChanged(c, t.ID, t.State, t.Reason)
+			if queued {
+				c.waits(p.conv, t.ID)
 			}
 		},
 	})

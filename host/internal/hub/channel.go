@@ -32,7 +32,16 @@ type Channel struct {
 	draining      bool      // drainAll runs …
 	again         bool      // … and must look once more
 	lastSent      time.Time
-	parked        []parkedTurn // left over from before a restart
+	lastAck       time.Time
+	looked        time.Time // through the queue, for what is too old
+
+	// While an adapter is attached that acknowledges.
+	lanes   map[string]*lane // by conversation
+	flights map[store.MessageID]*lane
+	ready   []*lane // that may have something to send
+	loaded  bool    // the lanes hold all that is queued
+
+	parked []parkedTurn // left over from before a restart
 }
 
 // policy is a channel's row with its sets made ready; it never changes.
@@ -71,8 +80,13 @@ func (c *Channel) update(row store.Channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.policy = newPolicy(row)
-	if c.attached != nil {
-		c.attached.view = c.policy.view(c.attached.Info)
+	if a := c.attached; a != nil {
+		was := a.acked()
+		a.view = c.policy.view(a.Info)
+		if was && !a.acked() {
+			c.ground()
+		}
+		c.drain()
 	}
 }
 

@@ -54,9 +54,14 @@ func (c *Channel) drainOnce() error {
 	c.mu.Lock()
 	unsettled := c.requeuing > 0
 	c.requeued = false
+	a := c.taker()
+	acked := a.acked()
 	c.mu.Unlock()
-	if unsettled {
+	switch {
+	case unsettled:
 		return errNobody
+	case acked:
+		return c.drainLanes(a)
 	}
 	var last store.MessageID
 	for {
@@ -119,7 +124,7 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 	}
 	c.mu.Lock()
 	a := c.taker()
-	if a == nil || c.requeued {
+	if a == nil || c.requeued || a.acked() {
 		c.release(conv)
 		c.mu.Unlock()
 		return errNobody

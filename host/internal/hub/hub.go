@@ -13,6 +13,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -90,6 +91,7 @@ type Options struct {
 	TypingDelay time.Duration // 0 = TypingDelay
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
+	AckTimeout   time.Duration // 0 = delivery.AckTimeout
 }
 
 // Hub is the routing of one host.
@@ -120,7 +122,11 @@ func New(o Options) *Hub {
 		h.names = append(h.names, name)
 	}
 	slices.Sort(h.names)
+	if h.AckTimeout == 0 {
+		h.AckTimeout = delivery.AckTimeout
+	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.wg.Go(h.clock)
 	return h
 }
 
@@ -169,7 +175,8 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
+	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog),
+		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}}
 	h.channels[row.Key] = c
 	return c, nil
 }
@@ -240,6 +247,17 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 	return n, nil
 }
 
+// all lists the channels that were used in this process.
+func (h *Hub) all() []*Channel {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]*Channel, 0, len(h.channels))
+	for _, c := range h.channels {
+		all = append(all, c)
+	}
+	return all
+}
+
 // unparkAll starts the turns of channels whose adapter did not come back in time.
 func (h *Hub) unparkAll() {
 	select {
@@ -247,13 +265,7 @@ func (h *Hub) unparkAll() {
 	case <-h.ctx.Done():
 		return
 	}
-	h.mu.Lock()
-	all := make([]*Channel, 0, len(h.channels))
-	for _, c := range h.channels {
-		all = append(all, c)
-	}
-	h.mu.Unlock()
-	for _, c := range all {
+	for _, c := range h.all() {
 		c.mu.Lock()
 		c.unpark()
 		c.mu.Unlock()

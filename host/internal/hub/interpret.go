@@ -20,7 +20,7 @@ type scene struct {
 	settings store.Settings
 	agent    string
 	offer    render.Offer
-	queueing bool // messages wait already: an answer goes behind them
+	outlook  outlook
 	running  bool // a turn runs or waits
 }
 
@@ -38,7 +38,7 @@ func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 	}
 	s := scene{
 		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), offer: conv.offer,
-		queueing: c.backlog > 0, running: conv.turns > 0,
+		outlook: outlook{f.a, f.a.view, c.policy.Queue, c.backlog, f.a.acked()}, running: conv.turns > 0,
 	}
 	if s.policy.maySpeak(o.UserID) && !aside {
 		conv.latest = o
@@ -218,14 +218,12 @@ func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ..
 		o := &f.sent[i]
 		*o = outgoing{message: answers[i], agent: agent}
 		f.unit.Out[i] = f.a.channel.prepare(o, s.view, routing, f.conv, f.a)
-		if s.queueing && f.unit.Out[i].State == store.Sent {
-			f.unit.Out[i].State = store.Queued
-		}
+		_ = f.a.channel.decide(s.outlook, f.conv, o, &f.unit.Out[i]) // the row says what became of it
 		if f.unit.Out[i].Offers {
 			f.a.channel.offers(f.conv, o)
 		}
 	}
-	if s.queueing {
+	if s.outlook.backlog > 0 || s.outlook.acked {
 		f.a.channel.addBacklog(f.unit.Out, 1)
 	}
 }

@@ -17,6 +17,7 @@ type outgoing struct {
 
 	notes  []render.Note
 	parcel Parcel
+	lane   *lane // reserved for it; nil = none
 }
 
 // prepare plans the message for a view and makes its row, in state sent or failed.

@@ -75,6 +75,8 @@ func (p *port) Room() <-chan struct{} {
 
 func (p *port) Admitted(wire.View, string) {}
 
+func (p *port) Overdue() {}
+
 func (p *port) Settled(_ string, err *wire.Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

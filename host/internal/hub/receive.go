@@ -76,7 +76,9 @@ func (f *inbound) done(r store.Result) {
 			c.release(f.conv)
 		}
 	} else {
-		c.countBacklog(f.unit.Out, -1)
+		for i := range f.sent {
+			c.undo(&f.sent[i], &f.unit.Out[i])
+		}
 		if f.turn != nil {
 			f.conv.turns--
 		}

@@ -19,13 +19,18 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 	o.parcel.ID = row.ID
 	switch row.State {
 	case store.Sent:
-		if c.backlog > 0 { // since it was decided, others have gone back to the queue: they come first
+		switch {
+		case row.Tracked:
+			c.launch(o)
+		case c.backlog > 0 || c.taker().acked():
+			// Since it was decided, others have gone back to the queue, which
+			// come first, or somebody came who acknowledges.
 			c.settle(o.parcel, store.Queued, "")
-			return
+		default:
+			c.deliver(o.parcel)
 		}
-		c.deliver(o.parcel)
 	case store.Queued:
-		c.drain()
+		c.waits(o.parcel.conv, row.ID)
 	}
 }
 
@@ -85,12 +90,13 @@ type outlook struct {
 	view    wire.View
 	queue   bool
 	backlog int
+	acked   bool // it acknowledges: each conversation has a lane
 }
 
 func (c *Channel) outlook() outlook {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := outlook{a: c.taker(), view: wire.View{Caps: wire.CapText}, queue: c.policy.Queue, backlog: c.backlog}
+	l := outlook{a: c.taker(), view: wire.View{Caps: wire.CapText}, queue: c.policy.Queue, backlog: c.backlog, acked: c.taker().acked()}
 	if l.a != nil {
 		l.view = l.a.view
 	}
@@ -98,7 +104,7 @@ func (c *Channel) outlook() outlook {
 }
 
 // decide gives the row its state; an error says why that is failed.
-func (l outlook) decide(o *outgoing, row *store.Row) error {
+func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *store.Row) error {
 	switch {
 	case row.State == store.Failed:
 		return ErrTooLarge
@@ -108,7 +114,9 @@ func (l outlook) decide(o *outgoing, row *store.Row) error {
 	case (l.a == nil || l.backlog > 0) && l.backlog >= maxQueue:
 		row.State, row.Reason = store.Failed, store.ReasonQueueFull
 		return ErrQueueFull
-	case l.a == nil || l.backlog > 0:
+	case l.acked && c.reserve(conv, o):
+		row.Tracked = true
+	case l.a == nil || l.backlog > 0 || l.acked:
 		row.State = store.Queued
 		row.Notes, o.notes = nil, nil // what waits is planned when it is taken
 	}
@@ -126,7 +134,7 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 	}
 	l := c.outlook()
 	row := c.prepare(o, l.view, *routing, conv, l.a)
-	if err := l.decide(o, &row); err != nil && strict {
+	if err := c.decide(l, conv, o, &row); err != nil && strict {
 		c.mu.Lock()
 		c.release(conv)
 		c.mu.Unlock()
@@ -151,7 +159,7 @@ func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, r
 				r.Later(c.attached.port)
 			}
 		} else {
-			c.countBacklog(u.Out, -1)
+			c.undo(o, &u.Out[0])
 		}
 		c.release(conv)
 		c.mu.Unlock()

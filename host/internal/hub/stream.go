@@ -139,7 +139,7 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 	o.message.Meta = streamed(o.message.Meta)
 	l := c.outlook()
 	row := c.prepare(o, l.view, s.routing, conv, l.a)
-	_ = l.decide(o, &row) // the row says what became of it
+	_ = c.decide(l, conv, o, &row) // the row says what became of it
 	c.addBacklog([]store.Row{row}, 1)
 	if row.Offers {
 		c.offers(conv, o)
@@ -153,7 +153,7 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 	done := make(chan error, 1)
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,
-		Settle: []store.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Content: &store.Content{
+		Settle: []store.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &store.Content{
 			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
 		}}},
 		Done: func(r store.Result) {
@@ -165,7 +165,7 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 				}
 				c.hub.ended(c, conv, row)
 			} else {
-				c.countBacklog([]store.Row{row}, -1)
+				c.undo(o, &row)
 			}
 			c.release(conv)
 			c.mu.Unlock()

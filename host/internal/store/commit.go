@@ -231,10 +231,10 @@ func (w *writer) follow(u *Unit) error {
 				return err
 			}
 		}
-		if u.Out[i].State != Queued {
+		if u.Out[i].State != Queued && !u.Out[i].Tracked {
 			continue
 		}
-		if err := w.list(u.Out[i].ID, u.Conversation.Chain.Channel, true); err != nil {
+		if err := w.list(Settlement{ID: u.Out[i].ID, State: u.Out[i].State, Tracked: u.Out[i].Tracked}, u.Conversation.Chain.Channel); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,10 @@ func (w *writer) follow(u *Unit) error {
 		if err := w.settle.run(); err != nil {
 			return err
 		}
-		if err := w.list(t.ID, u.Conversation.Chain.Channel, t.State == Queued); err != nil {
+		if err := w.list(t, u.Conversation.Chain.Channel); err != nil {
+			return err
+		}
+		if err := w.tell(t); err != nil {
 			return err
 		}
 	}
@@ -273,14 +276,37 @@ func (w *writer) refill(conv *Conversation, id MessageID, c *Content) error {
 }
 
 // list puts a message on the pending list, or takes it off.
-func (w *writer) list(id MessageID, channel int64, pending bool) error {
-	if !pending {
-		w.unpend.int(int64(id))
+func (w *writer) list(t Settlement, channel int64) error {
+	if t.State != Queued && !t.Tracked {
+		w.unpend.int(int64(t.ID))
 		return w.unpend.run()
 	}
-	w.pend.int(int64(id))
+	w.pend.int(int64(t.ID))
 	w.pend.int(channel)
+	w.pend.int(int64(t.Frame))
+	w.pend.int(int64(t.Tries))
 	return w.pend.run()
+}
+
+// tell writes what became known of a message, and what happened to it.
+func (w *writer) tell(t Settlement) error {
+	if t.Handle != "" {
+		w.handle.text(t.Handle)
+		w.handle.int(int64(t.ID))
+		if err := w.handle.run(); err != nil {
+			return err
+		}
+	}
+	for _, l := range t.Life {
+		w.life.int(int64(t.ID))
+		w.life.int(w.now().UnixMilli())
+		w.life.text(l.What)
+		w.life.text(l.Detail)
+		if err := w.life.run(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *writer) saveConversations() error {

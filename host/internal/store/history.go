@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -31,7 +32,7 @@ func (s *Store) entry(e db.Entry) (Entry, error) {
 	out := Entry{
 		Row: Row{
 			ID: MessageID(e.ID), Direction: Direction(e.Direction), State: State(e.State), Reason: Reason(e.Reason.String),
-			ReplyTo: MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String,
+			ReplyTo: MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
 		},
 		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin,
 	}
@@ -151,7 +152,57 @@ func (s *Store) Newest(ctx context.Context) (MessageID, error) {
 // Pending reads up to n queued messages of a channel in commit order, from
 // behind id.
 func (s *Store) Pending(ctx context.Context, channel int64, id MessageID, n int) ([]Entry, error) {
-	return s.entries(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), N: int64(n)}))
+	return s.entries(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), Queued: int64(Queued), N: int64(n)}))
+}
+
+// Waiting is a queued message, without what it says.
+type Waiting struct {
+	ID           MessageID
+	Conversation string
+	Frame, Tries int
+}
+
+// Waiting lists the queued messages of a channel in commit order.
+func (s *Store) Waiting(ctx context.Context, channel int64) ([]Waiting, error) {
+	const page = 1000
+	var out []Waiting
+	for after := int64(0); ; {
+		rows, err := s.read.WaitingOfChannel(ctx, db.WaitingOfChannelParams{Channel: channel, After: after, Queued: int64(Queued), N: page})
+		if err != nil {
+			return nil, fmt.Errorf("read queue: %w", err)
+		}
+		for _, r := range rows {
+			after = r.Message
+			out = append(out, Waiting{MessageID(r.Message), r.ConversationKey, int(r.Frame), int(r.Tries)})
+		}
+		if len(rows) < page {
+			return out, nil
+		}
+	}
+}
+
+// Life reads what happened to a message beside the happy path, in order.
+func (s *Store) Life(ctx context.Context, id MessageID) ([]Life, error) {
+	rows, err := s.read.LifeOf(ctx, int64(id))
+	if err != nil {
+		return nil, fmt.Errorf("read life of message: %w", err)
+	}
+	out := make([]Life, len(rows))
+	for i, r := range rows {
+		out[i] = Life{time.UnixMilli(r.At).UTC(), r.What, r.Detail}
+	}
+	return out, nil
+}
+
+// Dead reads up to n messages that failed or expired on their way out, newest
+// first, from before id; 0 starts. channel 0 = all.
+func (s *Store) Dead(ctx context.Context, channel int64, before MessageID, n int) ([]Entry, error) {
+	if before == 0 {
+		before = 1<<63 - 1
+	}
+	return s.entries(s.read.DeadLetters(ctx, db.DeadLettersParams{
+		Before: int64(before), Channel: sql.NullInt64{Int64: channel, Valid: channel != 0}, N: int64(n),
+	}))
 }
 
 // CountPending is how many messages of a channel are queued.

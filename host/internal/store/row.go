@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -50,12 +51,14 @@ type Reason string
 
 // The reasons of protocol section B4 that this host gives.
 const (
-	ReasonNotAttached    Reason = "adapter_not_attached"
-	ReasonRejected       Reason = "rejected"
-	ReasonQueueFull      Reason = "queue_full"
-	ReasonUnknownOutcome Reason = "unknown_outcome"
-	ReasonFrameTooLarge  Reason = "frame_too_large"
-	ReasonAgentAway      Reason = "agent_away"
+	ReasonNotAttached      Reason = "adapter_not_attached"
+	ReasonRejected         Reason = "rejected"
+	ReasonQueueFull        Reason = "queue_full"
+	ReasonUnknownOutcome   Reason = "unknown_outcome"
+	ReasonRetriesExhausted Reason = "retries_exhausted"
+	ReasonTTL              Reason = "ttl"
+	ReasonFrameTooLarge    Reason = "frame_too_large"
+	ReasonAgentAway        Reason = "agent_away"
 )
 
 // Row is one message as the log keeps it. Append fills in ID.
@@ -72,6 +75,8 @@ type Row struct {
 	Notes      []byte // JSON array of what was degraded; nil = none
 	PlatformID string // unique in the channel; "" = none
 	Offers     bool   // carries buttons
+	Handle     string // outbound: what the platform knows it by; "" = not known
+	Tracked    bool   // sent, and to be acknowledged: after a crash it is queued again
 
 	Status message.Status // "" = completed
 	Aside  bool           // inbound: begins no turn and does not say where answers go
@@ -165,6 +170,20 @@ type Settlement struct {
 	Reason  Reason
 	Notes   []byte   // nil = as they were
 	Content *Content // nil = as it was
+
+	// Of adapters that acknowledge.
+	Tracked bool   // sent, and to be acknowledged; see Row
+	Frame   int    // queued or tracked: the first frame that is not acknowledged
+	Tries   int    // likewise: how often it failed
+	Handle  string // "" = as it was
+	Life    []Life // what happened to it
+}
+
+// Life is something that happened to a message, beside the happy path.
+type Life struct {
+	At     time.Time // Append fills it in
+	What   string    // a word
+	Detail string    // "" = nothing to add
 }
 
 // Content is what a message says, once that is known.

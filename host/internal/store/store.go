@@ -123,7 +123,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.read = db.New(s.readDB)
 
 	s.open = &unfinished{ids: map[MessageID]struct{}{}}
-	s.w = &writer{wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, ids: ids{now: s.now}}
+	s.w = &writer{wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}}
 	if err := s.resume(ctx); err != nil {
 		return err
 	}
@@ -182,6 +182,9 @@ func (s *Store) resume(ctx context.Context) error {
 	s.open.last = MessageID(newest)
 	if err := s.breakStreams(ctx); err != nil {
 		return err
+	}
+	if _, err := db.New(s.admin).RequeueUnacknowledged(ctx, db.RequeueUnacknowledgedParams{Queued: int64(Queued), Sent: int64(Sent)}); err != nil {
+		return fmt.Errorf("queue what was not acknowledged: %w", err)
 	}
 	return s.eachUnanswered(ctx, func(e Entry) error {
 		s.open.add(e.ID)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
@@ -30,6 +31,8 @@ type writer struct {
 	pend, unpend, settle  *stmt
 	status, fill          *stmt
 	saveCursor            *stmt
+	handle, life          *stmt
+	now                   func() time.Time
 	addConversation       *stmt
 	updateConversation    *stmt
 	unfinished            *unfinished
@@ -68,11 +71,14 @@ func (w *writer) prepare() (err error) {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.back, "ROLLBACK"},
-		{&w.pend, "INSERT OR IGNORE INTO pending (message, channel) VALUES (?, ?)"},
+		{&w.pend, "INSERT INTO pending (message, channel, frame, tries) VALUES (?, ?, ?, ?) " +
+			"ON CONFLICT (message) DO UPDATE SET frame = excluded.frame, tries = excluded.tries"},
 		{&w.unpend, "DELETE FROM pending WHERE message = ?"},
 		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes) WHERE id = ?"},
 		{&w.status, "UPDATE message SET status = ? WHERE id = ?"},
 		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
+		{&w.handle, "UPDATE message SET handle = ? WHERE id = ?"},
+		{&w.life, "INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?)"},
 		{&w.saveCursor, "INSERT INTO cursor (channel, value) VALUES (?, ?) ON CONFLICT (channel) DO UPDATE SET value = excluded.value"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},

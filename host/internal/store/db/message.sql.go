@@ -55,7 +55,7 @@ WITH RECURSIVE chain(id, prev) AS (
     UNION ALL
     SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
 )
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM chain JOIN entry m ON m.id = chain.id
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle FROM chain JOIN entry m ON m.id = chain.id
 WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
 LIMIT ?2
 `
@@ -94,6 +94,7 @@ func (q *Queries) ChannelHistory(ctx context.Context, arg ChannelHistoryParams) 
 			&i.Notes,
 			&i.Reason,
 			&i.PlatformID,
+			&i.Handle,
 		); err != nil {
 			return nil, err
 		}
@@ -141,7 +142,7 @@ WITH RECURSIVE chain(id, prev) AS (
     UNION ALL
     SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
 )
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM chain JOIN entry m ON m.id = chain.id
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle FROM chain JOIN entry m ON m.id = chain.id
 WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
 LIMIT ?2
 `
@@ -180,6 +181,7 @@ func (q *Queries) ConversationHistory(ctx context.Context, arg ConversationHisto
 			&i.Notes,
 			&i.Reason,
 			&i.PlatformID,
+			&i.Handle,
 		); err != nil {
 			return nil, err
 		}
@@ -250,6 +252,62 @@ func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error
 	return count, err
 }
 
+const deadLetters = `-- name: DeadLetters :many
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m
+WHERE m.state IN (5, 6) AND m.id < ?1 AND m.direction = 1
+  AND m.channel = coalesce(CAST(?2 AS INTEGER), m.channel)
+ORDER BY m.id DESC LIMIT ?3
+`
+
+type DeadLettersParams struct {
+	Before  int64
+	Channel sql.NullInt64
+	N       int64
+}
+
+func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Entry, error) {
+	rows, err := q.db.QueryContext(ctx, deadLetters, arg.Before, arg.Channel, arg.N)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Entry{}
+	for rows.Next() {
+		var i Entry
+		if err := rows.Scan(
+			&i.ID,
+			&i.Channel,
+			&i.Conversation,
+			&i.ConversationKey,
+			&i.Prev,
+			&i.PrevChannel,
+			&i.Direction,
+			&i.State,
+			&i.Status,
+			&i.Turn,
+			&i.ReplyTo,
+			&i.Text,
+			&i.Parts,
+			&i.Origin,
+			&i.Meta,
+			&i.Notes,
+			&i.Reason,
+			&i.PlatformID,
+			&i.Handle,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deleteConversation = `-- name: DeleteConversation :exec
 DELETE FROM conversation WHERE id = ?
 `
@@ -278,6 +336,39 @@ func (q *Queries) DeleteMessages(ctx context.Context, ids []int64) error {
 	return err
 }
 
+const lifeOf = `-- name: LifeOf :many
+SELECT at, what, detail FROM life WHERE message = ? ORDER BY id
+`
+
+type LifeOfRow struct {
+	At     int64
+	What   string
+	Detail string
+}
+
+func (q *Queries) LifeOf(ctx context.Context, message int64) ([]LifeOfRow, error) {
+	rows, err := q.db.QueryContext(ctx, lifeOf, message)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LifeOfRow{}
+	for rows.Next() {
+		var i LifeOfRow
+		if err := rows.Scan(&i.At, &i.What, &i.Detail); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const mark = `-- name: Mark :one
 SELECT message FROM mark WHERE id = 1
 `
@@ -290,7 +381,7 @@ func (q *Queries) Mark(ctx context.Context) (int64, error) {
 }
 
 const messageByID = `-- name: MessageByID :one
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m WHERE m.id = ?
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m WHERE m.id = ?
 `
 
 func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
@@ -315,12 +406,13 @@ func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
 		&i.Notes,
 		&i.Reason,
 		&i.PlatformID,
+		&i.Handle,
 	)
 	return i, err
 }
 
 const messageByPlatformID = `-- name: MessageByPlatformID :one
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m WHERE m.channel = ? AND m.platform_id = ?
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m WHERE m.channel = ? AND m.platform_id = ?
 `
 
 type MessageByPlatformIDParams struct {
@@ -350,12 +442,13 @@ func (q *Queries) MessageByPlatformID(ctx context.Context, arg MessageByPlatform
 		&i.Notes,
 		&i.Reason,
 		&i.PlatformID,
+		&i.Handle,
 	)
 	return i, err
 }
 
 const messagesAfter = `-- name: MessagesAfter :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m
 WHERE m.id > ?1 ORDER BY m.id LIMIT ?2
 `
 
@@ -392,6 +485,7 @@ func (q *Queries) MessagesAfter(ctx context.Context, arg MessagesAfterParams) ([
 			&i.Notes,
 			&i.Reason,
 			&i.PlatformID,
+			&i.Handle,
 		); err != nil {
 			return nil, err
 		}
@@ -418,18 +512,25 @@ func (q *Queries) NewestMessage(ctx context.Context) (int64, error) {
 }
 
 const pendingOfChannel = `-- name: PendingOfChannel :many
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id FROM pending p JOIN entry m ON m.id = p.message
-WHERE p.channel = ?1 AND p.message > ?2 ORDER BY p.message LIMIT ?3
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle FROM pending p JOIN entry m ON m.id = p.message
+WHERE p.channel = ?1 AND p.message > ?2 AND m.state = ?3
+ORDER BY p.message LIMIT ?4
 `
 
 type PendingOfChannelParams struct {
 	Channel int64
 	After   int64
+	Queued  int64
 	N       int64
 }
 
 func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelParams) ([]Entry, error) {
-	rows, err := q.db.QueryContext(ctx, pendingOfChannel, arg.Channel, arg.After, arg.N)
+	rows, err := q.db.QueryContext(ctx, pendingOfChannel,
+		arg.Channel,
+		arg.After,
+		arg.Queued,
+		arg.N,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -456,6 +557,7 @@ func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelPara
 			&i.Notes,
 			&i.Reason,
 			&i.PlatformID,
+			&i.Handle,
 		); err != nil {
 			return nil, err
 		}
@@ -468,6 +570,24 @@ func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelPara
 		return nil, err
 	}
 	return items, nil
+}
+
+const requeueUnacknowledged = `-- name: RequeueUnacknowledged :execrows
+UPDATE message SET state = ?1
+WHERE state = ?2 AND id IN (SELECT p.message FROM pending p)
+`
+
+type RequeueUnacknowledgedParams struct {
+	Queued int64
+	Sent   int64
+}
+
+func (q *Queries) RequeueUnacknowledged(ctx context.Context, arg RequeueUnacknowledgedParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, requeueUnacknowledged, arg.Queued, arg.Sent)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 const setConversationHead = `-- name: SetConversationHead :exec
@@ -568,7 +688,7 @@ func (q *Queries) SweepConversations(ctx context.Context, channel int64) ([]Swee
 }
 
 const unanswered = `-- name: Unanswered :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m
 WHERE m.id > ?1 AND m.direction = 0 AND m.state = ?2
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 AND a.status = 0)
 ORDER BY m.id LIMIT ?3
@@ -608,6 +728,61 @@ func (q *Queries) Unanswered(ctx context.Context, arg UnansweredParams) ([]Entry
 			&i.Notes,
 			&i.Reason,
 			&i.PlatformID,
+			&i.Handle,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const waitingOfChannel = `-- name: WaitingOfChannel :many
+SELECT p.message, p.frame, p.tries, CAST(coalesce(c.key, '') AS TEXT) AS conversation_key
+FROM pending p JOIN message m ON m.id = p.message LEFT JOIN conversation c ON c.id = m.conversation
+WHERE p.channel = ?1 AND p.message > ?2 AND m.state = ?3
+ORDER BY p.message LIMIT ?4
+`
+
+type WaitingOfChannelParams struct {
+	Channel int64
+	After   int64
+	Queued  int64
+	N       int64
+}
+
+type WaitingOfChannelRow struct {
+	Message         int64
+	Frame           int64
+	Tries           int64
+	ConversationKey string
+}
+
+func (q *Queries) WaitingOfChannel(ctx context.Context, arg WaitingOfChannelParams) ([]WaitingOfChannelRow, error) {
+	rows, err := q.db.QueryContext(ctx, waitingOfChannel,
+		arg.Channel,
+		arg.After,
+		arg.Queued,
+		arg.N,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []WaitingOfChannelRow{}
+	for rows.Next() {
+		var i WaitingOfChannelRow
+		if err := rows.Scan(
+			&i.Message,
+			&i.Frame,
+			&i.Tries,
+			&i.ConversationKey,
 		); err != nil {
 			return nil, err
 		}

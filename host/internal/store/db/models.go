@@ -64,6 +64,7 @@ type Entry struct {
 	Notes           []byte
 	Reason          sql.NullString
 	PlatformID      sql.NullString
+	Handle          sql.NullString
 }
 
 type Token struct {

@@ -1,0 +1,116 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// clock looks for acknowledgements that are overdue and for messages that have
+// waited for too long, until the hub is closed.
+func (h *Hub) clock() {
+	tick := time.NewTicker(min(time.Second, h.AckTimeout/2))
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.ctx.Done():
+			return
+		case now := <-tick.C:
+			for _, c := range h.all() {
+				c.overdue(now)
+				c.expire(now)
+			}
+		}
+	}
+}
+
+// overdue sends once more what was not acknowledged in time, and gives the
+// session up if that was in vain.
+func (c *Channel) overdue(now time.Time) {
+	c.mu.Lock()
+	a := c.taker()
+	late := false
+	for id, l := range c.flights {
+		if now.Sub(l.sent) < c.hub.AckTimeout {
+			continue
+		}
+		if late = l.again; late {
+			break
+		}
+		l.again = true
+		_, frame := l.Flight()
+		c.move(l, store.Settlement{
+			ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
+			Life: []store.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
+		}, nil)
+		c.offerFrame(l)
+	}
+	c.mu.Unlock()
+	switch {
+	case a == nil:
+	case late:
+		a.port.Overdue()
+	default:
+		a.port.Flush()
+	}
+}
+
+// expireEvery is how often a channel's queue is looked through.
+const expireEvery = 10 * time.Second
+
+// expire ends what has waited for longer than it may.
+func (c *Channel) expire(now time.Time) {
+	c.mu.Lock()
+	look := c.backlog > 0 && now.Sub(c.looked) >= expireEvery && (c.taker() == nil || c.taker().acked())
+	if look {
+		c.looked = now
+	}
+	c.mu.Unlock()
+	if !look {
+		return
+	}
+	old, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, 0, drainPage)
+	if err != nil {
+		c.hub.Log.Warn("queue not looked through", "channel", c.name(), "error", err)
+		return
+	}
+	for _, e := range old {
+		if now.Sub(e.ID.Time()) < delivery.DefaultTTL {
+			return
+		}
+		conv, err := c.hold(c.hub.ctx, e.Conversation)
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		l := c.lanes[conv.Key]
+		if c.taker() == nil || l != nil && l.Drop(e.ID) {
+			c.end(conv, e.ID)
+		}
+		c.release(conv)
+		c.mu.Unlock()
+	}
+}
+
+// end expires a message that waits. Until that is committed nobody may take
+// messages from the queue. The mutex must be held.
+func (c *Channel) end(conv *conversation, id store.MessageID) {
+	conv.held++
+	c.requeuing++
+	c.hub.Store.Append(&store.Unit{
+		Conversation: conv.Conversation,
+		Settle:       []store.Settlement{{ID: id, State: store.Expired, Reason: store.ReasonTTL}},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.release(conv)
+			c.requeuing--
+			if r.Err == nil {
+				c.backlog--
+				c.hub.stateChanged(c, id, store.Expired, store.ReasonTTL)
+			}
+			c.drain()
+		},
+	})
+}

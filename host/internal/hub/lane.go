@@ -1,0 +1,305 @@
+package hub
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// lane is the outbound order of one conversation while the channel's adapter
+// acknowledges. The channel's mutex guards it.
+type lane struct {
+	delivery.Lane
+	conv   *conversation   // held until the lane is forgotten
+	parcel Parcel          // in flight, with all of its frames
+	sent   time.Time       // its latest frame
+	again  bool            // that was sent once more
+	first  store.MessageID // the message that goes on at …
+	frame  int             // … this frame, since the others were acknowledged
+	handle string          // that the adapter gave with the first frame
+	timer  *time.Timer     // until the next try; nil = none
+	ready  bool            // it is in Channel.ready
+}
+
+// acked reports whether the attachment acknowledges.
+func (a *Attachment) acked() bool { return a != nil && a.view.Caps.Has(wire.CapAck) }
+
+// laneOf finds or makes the lane of a conversation. The mutex must be held.
+func (c *Channel) laneOf(conv *conversation) *lane {
+	l := c.lanes[conv.Key]
+	if l == nil {
+		conv.held++
+		l = &lane{conv: conv}
+		c.lanes[conv.Key] = l
+	}
+	return l
+}
+
+// forget drops a lane that is empty. The mutex must be held.
+func (c *Channel) forget(l *lane) {
+	if l.Empty() && c.lanes[l.conv.Key] == l {
+		delete(c.lanes, l.conv.Key)
+		c.release(l.conv)
+	}
+}
+
+// reserve keeps the conversation's lane for a message that is about to be
+// committed; false if the message must wait.
+func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.loaded {
+		return false
+	}
+	l := c.laneOf(conv)
+	if !l.Reserve() {
+		return false
+	}
+	o.lane = l
+	return true
+}
+
+// undo forgets what was meant to become of a row that was not committed. The
+// mutex must be held.
+func (c *Channel) undo(o *outgoing, row *store.Row) {
+	switch {
+	case row.State == store.Queued:
+		c.backlog--
+	case o.lane != nil:
+		o.lane.Release()
+		c.mayTake(o.lane)
+		c.forget(o.lane)
+	}
+}
+
+// launch puts a committed message in flight that the lane was reserved for. The
+// mutex must be held.
+func (c *Channel) launch(o *outgoing) {
+	p := o.parcel
+	if c.lanes[p.conv.Key] != o.lane || !c.taker().acked() { // whoever it was for is gone
+		c.settle(p, store.Queued, "")
+		return
+	}
+	o.lane.Start(p.ID)
+	c.fly(o.lane, p)
+}
+
+// fly writes the first frame of what the lane has in flight that is not
+// acknowledged. The mutex must be held.
+func (c *Channel) fly(l *lane, p Parcel) {
+	a := c.taker()
+	if p.planned != a {
+		planned := c.plan(p.out, a.view, p.Routing)
+		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
+			c.finish(l, store.Failed, store.ReasonFrameTooLarge, nil)
+			return
+		}
+	}
+	p.identify()
+	l.parcel, l.handle = p, ""
+	c.flights[p.ID] = l
+	if l.first == p.ID && l.frame < len(p.Frames) { // else it is made of other frames by now
+		l.Resume(l.frame)
+	}
+	c.offerFrame(l)
+}
+
+// offerFrame writes the frame that is due. The mutex must be held.
+func (c *Channel) offerFrame(l *lane) {
+	_, frame := l.Flight()
+	if frame >= len(l.parcel.Frames) { // there is nothing to show
+		c.finish(l, store.Delivered, "", nil)
+		return
+	}
+	one := l.parcel
+	one.tracked = true
+	one.Frames = one.Frames[frame : frame+1]
+	l.sent = time.Now()
+	if !l.parcel.planned.port.Offer(one) {
+		l.parcel.planned.refused = true // its end, which is near, takes everything back
+		return
+	}
+	c.lastSent = l.sent
+}
+
+// Acknowledge takes the adapter's word on a frame.
+func (a *Attachment) Acknowledge(in *wire.Inbound) {
+	id, frame, ok := parseFrameID(in.MessageID)
+	c := a.channel
+	c.mu.Lock()
+	l := c.flights[id]
+	if !ok || l == nil || c.attached != a || !l.Acked(id, frame) {
+		c.mu.Unlock() // late, or twice
+		return
+	}
+	c.lastAck, l.again = time.Now(), false
+	said := in.Later
+	switch _, next := l.Flight(); {
+	case said.OK && next < len(l.parcel.Frames):
+		c.note(l, said.PreviewHandle)
+		c.offerFrame(l)
+	case said.OK:
+		c.note(l, said.PreviewHandle)
+		c.finish(l, store.Delivered, "", nil)
+	case said.Ambiguous:
+		c.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: said.Error}})
+	case said.Retryable:
+		l.Resume(frame)
+		c.retry(l, said.Error)
+	default:
+		c.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: said.Error}})
+	}
+	c.mu.Unlock()
+	a.port.Flush()
+}
+
+// parseFrameID reads the id of a frame: that of its message, and behind a slash
+// which of its frames it is, unless it is the first.
+func parseFrameID(s string) (id store.MessageID, frame int, ok bool) {
+	name, number, more := strings.Cut(s, "/")
+	id, err := store.ParseMessageID(name)
+	if err != nil {
+		return 0, 0, false
+	}
+	if !more {
+		return id, 0, true
+	}
+	n, err := strconv.Atoi(number)
+	return id, n - 1, err == nil && n > 1
+}
+
+// note keeps the handle that came with the first frame, and how far the message
+// has come. The mutex must be held.
+func (c *Channel) note(l *lane, handle string) {
+	if l.handle == "" {
+		l.handle = handle
+	}
+	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
+		c.move(l, store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries()}, nil)
+	}
+}
+
+// finish ends the message in flight, and takes the next. The mutex must be held.
+func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.Life) {
+	id, _ := l.Flight()
+	delete(c.flights, id)
+	l.Settle()
+	c.move(l, store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}, func(err error) {
+		if err == nil {
+			c.hub.stateChanged(c, id, s, why)
+		}
+	})
+	l.parcel = Parcel{}
+	c.mayTake(l)
+	c.forget(l)
+	if len(c.ready) > 0 { // there may be room for another conversation's now
+		c.drain()
+	}
+}
+
+// mayTake looks whether the lane has a message to send. The mutex must be held.
+func (c *Channel) mayTake(l *lane) {
+	due, ok := l.Due()
+	switch wait := time.Until(due); {
+	case !ok:
+	case wait > 0:
+		c.lookAgain(l, wait)
+	case !l.ready:
+		l.ready = true
+		c.ready = append(c.ready, l)
+		c.drain()
+	}
+}
+
+// lookAgain is mayTake, later. The mutex must be held.
+func (c *Channel) lookAgain(l *lane, after time.Duration) {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.timer = time.AfterFunc(after, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lanes[l.conv.Key] == l {
+			c.mayTake(l)
+		}
+	})
+}
+
+// waits puts a queued message into its lane. The mutex must be held.
+func (c *Channel) waits(conv *conversation, id store.MessageID) {
+	if !c.taker().acked() {
+		c.drain()
+		return
+	}
+	l := c.laneOf(conv)
+	l.Wait(id)
+	c.mayTake(l)
+}
+
+// retry lets the message in flight wait for its next try, or ends it. The mutex
+// must be held.
+func (c *Channel) retry(l *lane, why string) {
+	id, frame := l.Flight()
+	_, again := l.Retry(time.Now(), delivery.DefaultAttempts)
+	if !again {
+		c.finish(l, store.Failed, store.ReasonRetriesExhausted, []store.Life{{What: "refused for now", Detail: why}})
+		return
+	}
+	delete(c.flights, id)
+	l.parcel, l.first, l.frame = Parcel{}, id, frame
+	c.backlog++
+	t := store.Settlement{ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "refused for now", Detail: why}}}
+	c.move(l, t, func(err error) {
+		if err == nil {
+			c.hub.stateChanged(c, id, store.Queued, "")
+		}
+	})
+	c.mayTake(l)
+}
+
+// move commits what became of a message in the lane. then runs with the mutex
+// held. The mutex must be held.
+func (c *Channel) move(l *lane, t store.Settlement, then func(error)) {
+	l.conv.held++
+	conv := l.conv
+	c.hub.Store.Append(&store.Unit{
+		Conversation: conv.Conversation,
+		Settle:       []store.Settlement{t},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.release(conv)
+			if r.Err != nil {
+				c.hub.Log.Error("message state not stored", "message", t.ID, "state", t.State, "error", r.Err)
+			}
+			if then != nil {
+				then(r.Err)
+			}
+		},
+	})
+}
+
+// ground takes back everything that is in flight: whoever it was sent to is
+// gone. The lanes are made anew when somebody comes who acknowledges. The mutex
+// must be held.
+func (c *Channel) ground() {
+	for id, l := range c.flights {
+		delete(c.flights, id)
+		_, frame := l.Flight()
+		c.settleAs(l.parcel, store.Settlement{
+			ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "session lost"}},
+		})
+	}
+	for key, l := range c.lanes {
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		delete(c.lanes, key)
+		c.release(l.conv)
+	}
+	c.loaded, c.ready = false, nil
+}
