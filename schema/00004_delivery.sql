@@ -8,6 +8,9 @@ ALTER TABLE pending ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
 -- What the platform knows an outbound message by, as the adapter said.
 ALTER TABLE message ADD COLUMN handle TEXT;
 
+-- When its state last changed; NULL = never since it was committed.
+ALTER TABLE message ADD COLUMN settled_at INTEGER;
+
 -- What happened to a message beside the happy path, for whoever asks why.
 CREATE TABLE life (
     id      INTEGER PRIMARY KEY,
@@ -25,13 +28,14 @@ DROP VIEW entry;
 CREATE VIEW entry AS
 SELECT m.id, m.channel, m.conversation, CAST(coalesce(c.key, '') AS TEXT) AS conversation_key,
        m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin,
-       m.meta, m.notes, m.reason, m.platform_id, m.handle
+       m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at
 FROM message m LEFT JOIN conversation c ON c.id = m.conversation;
 
 -- +goose Down
 DROP VIEW entry;
 DROP INDEX message_dead;
 DROP TABLE life;
+ALTER TABLE message DROP COLUMN settled_at;
 ALTER TABLE message DROP COLUMN handle;
 ALTER TABLE pending DROP COLUMN tries;
 ALTER TABLE pending DROP COLUMN frame;

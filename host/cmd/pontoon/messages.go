@@ -28,6 +28,7 @@ type messageView struct {
 	State        string    `json:"state"`
 	Reason       string    `json:"reason"`
 	TS           time.Time `json:"ts"`
+	Degraded     []struct{ From, To, Reason string }
 	Message      struct {
 		Status string `json:"status"`
 	} `json:"message"`

@@ -337,7 +337,7 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	_, attached := s.Hub.Attached(r.Key)
-	h := Health{Process: s.process(r), Attached: attached}
+	h := Health{Process: s.process(r), Attached: attached, LastAckAt: when(s.Hub.LastAck(r.Key))}
 	if id := chain.LastIn(); id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}

@@ -28,6 +28,8 @@ type Message struct {
 	Metadata       message.Meta     `json:"metadata"`
 	State          string           `json:"state"`
 	Reason         string           `json:"reason,omitempty"`
+	SettledAt      *time.Time       `json:"settled_at" doc:"When its state last changed; null = never since it was committed"`
+	PreviewHandle  string           `json:"preview_handle,omitempty" doc:"What the platform knows it by, as the adapter said"`
 	ReplyTo        string           `json:"reply_to,omitempty" doc:"The message that this one answers"`
 	Degraded       []render.Note    `json:"degraded"`
 	TS             time.Time        `json:"ts"`
@@ -63,6 +65,7 @@ func (s *server) messages() {
 	huma.Register(s.api, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422), s.listMessages)
 	huma.Register(s.api, operation("POST", "/channels/{id}/messages", "send-message", "Send a message to a conversation", 202, 404, 409, 422), s.sendMessage)
 	s.acts()
+	s.deadLetters()
 	huma.Register(s.api, operation("POST", "/render", "render-message", "Show what an adapter would get, without sending it", 200, 422), s.renderMessage)
 	huma.Register(s.api, operation("POST", "/channels/{id}/test", "test-channel", "Send a test message to the latest conversation, or the one named", 202, 404, 409, 422), s.testChannel)
 	huma.Register(s.api, operation("GET", "/channels/{id}/conversations", "list-conversations", "Conversations, latest first", 200, 404, 422), s.listConversations)
@@ -123,7 +126,7 @@ func (s *server) showMessage(e store.Entry) Message {
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
 		Author: e.Origin.UserName, AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
 		ReplyCtx: json.RawMessage("null"), Metadata: message.Meta{}, State: e.State.String(), Reason: string(e.Reason),
-		Degraded: []render.Note{}, TS: e.ID.Time(),
+		SettledAt: when(e.SettledAt), PreviewHandle: e.Handle, Degraded: []render.Note{}, TS: e.ID.Time(),
 	}
 	if m.Author == "" {
 		m.Author = m.AuthorID + m.AgentName // only one of them is there

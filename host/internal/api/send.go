@@ -172,9 +172,12 @@ func (s *server) message(ctx context.Context, row store.Channel, at, id string) 
 	return e, nil
 }
 
-// handleOf is what the platform knows a message by: what its metadata says, else
-// its platform id; "" if neither is known.
+// handleOf is what the platform knows a message by: what the adapter said when
+// it took it, else its metadata, else its platform id; "" if none is known.
 func handleOf(e store.Entry) string {
+	if e.Handle != "" {
+		return e.Handle
+	}
 	var meta message.Meta
 	_ = json.Unmarshal(e.Meta, &meta)
 	if h := meta.String(message.MetaPreviewHandle); h != "" {

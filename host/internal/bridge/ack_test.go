@@ -133,7 +133,7 @@ func TestOutboundAnswers(t *testing.T) {
 		var e store.Entry
 		eventually(t, tt.state, func() bool { e = h.last(row, store.Out); return e.State == store.Failed })
 		life, err := h.store.Life(t.Context(), e.ID)
-		if err != nil || line(e) != "out "+tt.state+" text" || len(life) != 1 || life[0].What+" "+life[0].Detail != tt.life {
+		if err != nil || line(e) != "out "+tt.state+" text" || len(life) != 2 || life[0].What+" "+life[0].Detail != tt.life {
 			t.Errorf("kept as %s with %v, %v", line(e), life, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestAckOverdue(t *testing.T) {
 	c.ok(c.nextSent("send").MessageID)
 	h.wantHistory(row, "out delivered hello")
 	life, err := h.store.Life(t.Context(), h.last(row, store.Out).ID)
-	if err != nil || len(life) != 2 || life[0].What != "sent once more" || life[1].What != "session lost" {
+	if err != nil || len(life) != 3 || life[0].What != "sent once more" || life[1].What != "session lost" {
 		t.Errorf("life %v, %v", life, err)
 	}
 }
@@ -283,4 +283,86 @@ func (c *client) answered() {
 			return
 		}
 	}
+}
+
+// What failed can be sent again, under its id; its life tells all of it.
+func TestDeadLetters(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("d")
+	c := h.attach11(t, row, "ack")
+	h.mustSend(row, "c", "hello")
+	f := c.nextSent("send")
+	c.ok(f.MessageID, `"error":"blocked"`)
+	h.wantHistory(row, "out failed/rejected hello")
+	h.mustSend(row, "c", "fine")
+	fine := c.nextSent("send").MessageID
+	c.ok(fine)
+	h.wantHistory(row, "out failed/rejected hello", "out delivered fine")
+	h.operator("POST", "/dead-letters/"+fine+"/replay", "", 409)
+	h.operator("POST", "/dead-letters/nonsense/replay", "", 404)
+	h.operator("POST", "/dead-letters/"+f.MessageID+"/replay", "", 202)
+	if again := c.nextSent("send"); again.MessageID != f.MessageID || again.Text != "hello" {
+		t.Errorf("came %+v", again)
+	}
+	c.ok(f.MessageID)
+	h.wantHistory(row, "out delivered hello", "out delivered fine")
+	life, err := h.store.Life(t.Context(), h.history(row)[0].ID)
+	var got []string
+	for _, l := range life {
+		got = append(got, strings.TrimSpace(l.What+" "+l.Detail))
+	}
+	if err != nil || strings.Join(got, ", ") != "refused blocked, failed rejected, replayed, queued" {
+		t.Errorf("life %q, %v", got, err)
+	}
+
+	// All of them, also to an adapter that does not acknowledge; without one
+	// they stay what they are.
+	_ = c.ws.Close()
+	eventually(t, "the adapter goes", func() bool { return !h.attached(row) })
+	q := h.channel("q", withQueue)
+	c = h.attach11(t, q, "ack")
+	for _, text := range []string{"1", "2"} {
+		h.mustSend(q, "c", text)
+		c.ok(c.nextSent("send").MessageID, `"error":"no"`)
+		eventually(t, "it fails", func() bool { return h.last(q, store.Out).State == store.Failed })
+	}
+	old := h.attach(t, q)
+	h.operator("POST", "/dead-letters/replay?channel=d", "", 202) // none
+	h.operator("POST", "/dead-letters/replay", "", 202)
+	if one, two := old.nextSent("send"), old.nextSent("send"); one.Text != "1" || two.Text != "2" {
+		t.Errorf("came %+v, %+v", one, two)
+	}
+	h.wantHistory(q, "out sent 1", "out sent 2")
+}
+
+// What nobody takes expires, and says so.
+func TestTTL(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(s *setup) { s.ttl = 400 * time.Millisecond })
+	row := h.channel("t", withQueue)
+	events, end := h.hub.Events.Subscribe()
+	defer end()
+	h.mustSend(row, "c", "old")
+	h.wantHistory(row, "out expired/ttl old")
+	for e := range events {
+		if e.Type == hub.EventState && e.State == store.Expired && e.Reason == store.ReasonTTL {
+			break
+		}
+	}
+	c := h.attach(t, row)
+	c.quiet()
+	h.mustSend(row, "c", "new")
+	if f := c.nextSent("send"); f.Text != "new" {
+		t.Errorf("came %+v", f)
+	}
+
+	// Behind one that is in flight, too.
+	rich := h.attach11(t, row, "ack")
+	h.mustSend(row, "c", "flies")
+	h.mustSend(row, "c", "waits")
+	f := rich.nextSent("send")
+	h.wantHistory(row, "out expired/ttl old", "out sent new", "out sent flies", "out expired/ttl waits")
+	rich.ok(f.MessageID)
+	rich.quiet()
 }

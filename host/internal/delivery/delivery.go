@@ -81,11 +81,17 @@ func (l *Lane) fly(id store.MessageID) { l.flight, l.frame = id, 0 }
 // Wait puts a message among those that wait, in the order of ids. One that waits
 // or is in flight already stays where it is.
 func (l *Lane) Wait(id store.MessageID) {
+	if id != l.flight {
+		l.insert(id)
+	}
+}
+
+func (l *Lane) insert(id store.MessageID) {
 	i, there := slices.BinarySearch(l.waiting, id)
-	if there || id == l.flight {
+	if there {
 		return
 	}
-	if i == 0 {
+	if i == 0 && l.flight == 0 {
 		l.tries, l.due = 0, time.Time{} // they were another's
 	}
 	l.waiting = slices.Insert(l.waiting, i, id)
@@ -130,13 +136,17 @@ func (l *Lane) Resume(frame int) { l.frame = frame }
 // Settle ends the message that is in flight.
 func (l *Lane) Settle() { l.flight, l.tries, l.due = 0, 0, time.Time{} }
 
-// Back lets the message in flight wait again, before all others: its session was
-// lost. It counts as no try.
+// Back lets the message in flight wait again: its session was lost. It counts as
+// no try.
 func (l *Lane) Back() {
-	if l.flight != 0 {
-		l.waiting = slices.Insert(l.waiting, 0, l.flight)
-		l.flight = 0
+	if l.flight == 0 {
+		return
 	}
+	l.insert(l.flight)
+	if l.waiting[0] != l.flight { // one with an earlier id was decided on later
+		l.tries, l.due = 0, time.Time{}
+	}
+	l.flight = 0
 }
 
 // Retry lets the message in flight wait again for its next try, and says when
@@ -147,9 +157,9 @@ func (l *Lane) Retry(now time.Time, attempts int) (time.Time, bool) {
 	if l.tries >= attempts {
 		return time.Time{}, false
 	}
-	tries, due := l.tries, now.Add(pause(l.tries))
+	l.due = now.Add(pause(l.tries))
+	due := l.due
 	l.Back()
-	l.tries, l.due = tries, due
 	return due, true
 }
 

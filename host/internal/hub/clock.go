@@ -3,14 +3,13 @@ package hub
 import (
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // clock looks for acknowledgements that are overdue and for messages that have
 // waited for too long, until the hub is closed.
 func (h *Hub) clock() {
-	tick := time.NewTicker(min(time.Second, h.AckTimeout/2))
+	tick := time.NewTicker(min(time.Second, h.AckTimeout/2, h.TTL/4))
 	defer tick.Stop()
 	for {
 		select {
@@ -62,7 +61,7 @@ const expireEvery = 10 * time.Second
 // expire ends what has waited for longer than it may.
 func (c *Channel) expire(now time.Time) {
 	c.mu.Lock()
-	look := c.backlog > 0 && now.Sub(c.looked) >= expireEvery && (c.taker() == nil || c.taker().acked())
+	look := c.backlog > 0 && now.Sub(c.looked) >= min(expireEvery, c.hub.TTL/4) && (c.taker() == nil || c.taker().acked())
 	if look {
 		c.looked = now
 	}
@@ -76,7 +75,7 @@ func (c *Channel) expire(now time.Time) {
 		return
 	}
 	for _, e := range old {
-		if now.Sub(e.ID.Time()) < delivery.DefaultTTL {
+		if now.Sub(e.ID.Time()) < c.hub.TTL {
 			return
 		}
 		conv, err := c.hold(c.hub.ctx, e.Conversation)

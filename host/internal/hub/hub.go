@@ -92,6 +92,7 @@ type Options struct {
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
+	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
 }
 
 // Hub is the routing of one host.
@@ -124,6 +125,9 @@ func New(o Options) *Hub {
 	slices.Sort(h.names)
 	if h.AckTimeout == 0 {
 		h.AckTimeout = delivery.AckTimeout
+	}
+	if h.TTL == 0 {
+		h.TTL = delivery.DefaultTTL
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.wg.Go(h.clock)

@@ -20,6 +20,7 @@ func Catalogue() []Capability {
 		{"typing", "1.0", []string{"start_typing", "stop_typing"}, []string{"none"}, "A sign that an answer is being made"},
 		{"update_message", "1.0", []string{"update_message"}, []string{"text"}, "Changing a message in place; without it, a new message"},
 		{"reply_to_message", "1.0", []string{}, []string{}, "Says that reply_ctx leads answers into the right thread"},
+		{"ack", "1.1", []string{"message_ack"}, []string{}, "Acknowledgements both ways: what is not confirmed is sent again; without it, sent once"},
 		{"parts", "1.1", []string{"send_parts"}, []string{"card", "buttons", "image", "file", "text"}, "Messages whole, as typed parts; without it, each part by its own ladder"},
 		{"stream", "1.1", []string{"stream", "stream_end"}, []string{"text"}, "Answers while they are made; without it, when they are done"},
 		{"delete_message", "1.1", []string{"delete_message"}, []string{"none"}, "Taking a message back"},

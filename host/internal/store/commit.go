@@ -245,6 +245,7 @@ func (w *writer) follow(u *Unit) error {
 		w.settle.int(int64(t.State))
 		w.settle.textOrNull(string(t.Reason))
 		w.settle.blobOrNull(t.Notes)
+		w.settle.int(w.now().UnixMilli())
 		w.settle.int(int64(t.ID))
 		if err := w.settle.run(); err != nil {
 			return err
@@ -297,7 +298,12 @@ func (w *writer) tell(t Settlement) error {
 			return err
 		}
 	}
-	for _, l := range t.Life {
+	life := t.Life
+	switch t.State {
+	case Queued, Failed, Expired: // not the happy path
+		life = append(life, Life{What: t.State.String(), Detail: string(t.Reason)})
+	}
+	for _, l := range life {
 		w.life.int(int64(t.ID))
 		w.life.int(w.now().UnixMilli())
 		w.life.text(l.What)

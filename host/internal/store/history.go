@@ -22,6 +22,7 @@ type Entry struct {
 	Conversation   string // the effective conversation_id
 	Turn           int64
 	Origin         Origin
+	SettledAt      time.Time // when its state last changed; zero = never since it was committed
 }
 
 func (s *Store) entry(e db.Entry) (Entry, error) {
@@ -35,6 +36,9 @@ func (s *Store) entry(e db.Entry) (Entry, error) {
 			ReplyTo: MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
 		},
 		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin,
+	}
+	if e.SettledAt.Valid {
+		out.SettledAt = time.UnixMilli(e.SettledAt.Int64).UTC()
 	}
 	if out.State == Received && !s.open.has(out.ID) {
 		out.State = Handled

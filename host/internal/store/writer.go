@@ -74,7 +74,7 @@ func (w *writer) prepare() (err error) {
 		{&w.pend, "INSERT INTO pending (message, channel, frame, tries) VALUES (?, ?, ?, ?) " +
 			"ON CONFLICT (message) DO UPDATE SET frame = excluded.frame, tries = excluded.tries"},
 		{&w.unpend, "DELETE FROM pending WHERE message = ?"},
-		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes) WHERE id = ?"},
+		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes), settled_at = ? WHERE id = ?"},
 		{&w.status, "UPDATE message SET status = ? WHERE id = ?"},
 		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
 		{&w.handle, "UPDATE message SET handle = ? WHERE id = ?"},

@@ -55,7 +55,7 @@ WITH RECURSIVE chain(id, prev) AS (
     UNION ALL
     SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
 )
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle FROM chain JOIN entry m ON m.id = chain.id
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM chain JOIN entry m ON m.id = chain.id
 WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
 LIMIT ?2
 `
@@ -95,6 +95,7 @@ func (q *Queries) ChannelHistory(ctx context.Context, arg ChannelHistoryParams) 
 			&i.Reason,
 			&i.PlatformID,
 			&i.Handle,
+			&i.SettledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -142,7 +143,7 @@ WITH RECURSIVE chain(id, prev) AS (
     UNION ALL
     SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
 )
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle FROM chain JOIN entry m ON m.id = chain.id
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM chain JOIN entry m ON m.id = chain.id
 WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
 LIMIT ?2
 `
@@ -182,6 +183,7 @@ func (q *Queries) ConversationHistory(ctx context.Context, arg ConversationHisto
 			&i.Reason,
 			&i.PlatformID,
 			&i.Handle,
+			&i.SettledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -253,7 +255,7 @@ func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error
 }
 
 const deadLetters = `-- name: DeadLetters :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
 WHERE m.state IN (5, 6) AND m.id < ?1 AND m.direction = 1
   AND m.channel = coalesce(CAST(?2 AS INTEGER), m.channel)
 ORDER BY m.id DESC LIMIT ?3
@@ -294,6 +296,7 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Ent
 			&i.Reason,
 			&i.PlatformID,
 			&i.Handle,
+			&i.SettledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -381,7 +384,7 @@ func (q *Queries) Mark(ctx context.Context) (int64, error) {
 }
 
 const messageByID = `-- name: MessageByID :one
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m WHERE m.id = ?
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m WHERE m.id = ?
 `
 
 func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
@@ -407,12 +410,13 @@ func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
 		&i.Reason,
 		&i.PlatformID,
 		&i.Handle,
+		&i.SettledAt,
 	)
 	return i, err
 }
 
 const messageByPlatformID = `-- name: MessageByPlatformID :one
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m WHERE m.channel = ? AND m.platform_id = ?
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m WHERE m.channel = ? AND m.platform_id = ?
 `
 
 type MessageByPlatformIDParams struct {
@@ -443,12 +447,13 @@ func (q *Queries) MessageByPlatformID(ctx context.Context, arg MessageByPlatform
 		&i.Reason,
 		&i.PlatformID,
 		&i.Handle,
+		&i.SettledAt,
 	)
 	return i, err
 }
 
 const messagesAfter = `-- name: MessagesAfter :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
 WHERE m.id > ?1 ORDER BY m.id LIMIT ?2
 `
 
@@ -486,6 +491,7 @@ func (q *Queries) MessagesAfter(ctx context.Context, arg MessagesAfterParams) ([
 			&i.Reason,
 			&i.PlatformID,
 			&i.Handle,
+			&i.SettledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -512,7 +518,7 @@ func (q *Queries) NewestMessage(ctx context.Context) (int64, error) {
 }
 
 const pendingOfChannel = `-- name: PendingOfChannel :many
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle FROM pending p JOIN entry m ON m.id = p.message
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM pending p JOIN entry m ON m.id = p.message
 WHERE p.channel = ?1 AND p.message > ?2 AND m.state = ?3
 ORDER BY p.message LIMIT ?4
 `
@@ -558,6 +564,7 @@ func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelPara
 			&i.Reason,
 			&i.PlatformID,
 			&i.Handle,
+			&i.SettledAt,
 		); err != nil {
 			return nil, err
 		}
@@ -688,7 +695,7 @@ func (q *Queries) SweepConversations(ctx context.Context, channel int64) ([]Swee
 }
 
 const unanswered = `-- name: Unanswered :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle FROM entry m
+SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
 WHERE m.id > ?1 AND m.direction = 0 AND m.state = ?2
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 AND a.status = 0)
 ORDER BY m.id LIMIT ?3
@@ -729,6 +736,7 @@ func (q *Queries) Unanswered(ctx context.Context, arg UnansweredParams) ([]Entry
 			&i.Reason,
 			&i.PlatformID,
 			&i.Handle,
+			&i.SettledAt,
 		); err != nil {
 			return nil, err
 		}

@@ -65,6 +65,7 @@ type Entry struct {
 	Reason          sql.NullString
 	PlatformID      sql.NullString
 	Handle          sql.NullString
+	SettledAt       sql.NullInt64
 }
 
 type Token struct {

@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// DeadLetter is a message that failed or expired on its way out.
+type DeadLetter struct {
+	ChannelID string  `json:"channel_id"`
+	Channel   string  `json:"channel"`
+	Message   Message `json:"message"`
+}
+
+type deadList struct {
+	DeadLetters []DeadLetter `json:"dead_letters"`
+	NextCursor  string       `json:"next_cursor,omitempty"`
+}
+
+// LifeEvent is something that happened to a message.
+type LifeEvent struct {
+	At     time.Time `json:"at"`
+	What   string    `json:"what"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// Life is a message's whole life.
+type Life struct {
+	DeadLetter
+	Life []LifeEvent `json:"life" doc:"What happened to it, in order"`
+}
+
+// AnyMessageRef names a message of any channel.
+type AnyMessageRef struct {
+	Message string `path:"message" maxLength:"64" doc:"The message's id"`
+}
+
+type replayed struct {
+	Replayed int `json:"replayed" doc:"How many are on their way again"`
+	Left     int `json:"left" doc:"How many could not be, such as those of a channel without adapter and queue"`
+}
+
+// maxReplay bounds what one request sends again.
+const maxReplay = 10_000
+
+func (s *server) deadLetters() {
+	huma.Register(s.api, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired on their way out, newest first", 200, 404, 422), s.listDead)
+	huma.Register(s.api, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id", 202, 404, 409), s.replayOne)
+	huma.Register(s.api, operation("POST", "/dead-letters/replay", "replay-dead-letters", "Send all dead letters again, oldest first, or those of a channel", 202, 404), s.replayAll)
+	huma.Register(s.api, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404), s.getMessage)
+}
+
+func (s *server) listDead(ctx context.Context, in *struct {
+	Page
+	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
+}) (*body[deadList], error) {
+	before, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.keyOf(ctx, in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.Store.Dead(ctx, key, store.MessageID(before), in.Limit)
+	if err != nil {
+		return nil, s.fault(err, "dead letters")
+	}
+	out := deadList{DeadLetters: []DeadLetter{}}
+	for _, e := range entries {
+		row, err := s.Store.ChannelByKey(ctx, e.Channel)
+		if errors.Is(err, store.ErrNotFound) { // deleted, and about to be swept
+			continue
+		}
+		if err != nil {
+			return nil, s.fault(err, "dead letters")
+		}
+		out.DeadLetters = append(out.DeadLetters, DeadLetter{row.ID, row.Name, s.showMessage(e)})
+	}
+	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })
+	return &body[deadList]{out}, nil
+}
+
+// keyOf is the key of a channel; 0 for "".
+func (s *server) keyOf(ctx context.Context, ref string) (int64, error) {
+	if ref == "" {
+		return 0, nil
+	}
+	row, err := s.find(ctx, ref)
+	return row.Key, err
+}
+
+// anyMessage reads a message of any channel.
+func (s *server) anyMessage(ctx context.Context, id string) (store.Entry, store.Channel, error) {
+	mid, err := store.ParseMessageID(id)
+	if err != nil {
+		return store.Entry{}, store.Channel{}, field(http.StatusNotFound, "path.message", err.Error(), clip(id))
+	}
+	e, err := s.Store.Message(ctx, mid)
+	if err != nil {
+		return e, store.Channel{}, s.fault(err, "message "+id)
+	}
+	row, err := s.Store.ChannelByKey(ctx, e.Channel)
+	if err != nil {
+		return e, row, s.fault(err, "message "+id)
+	}
+	return e, row, nil
+}
+
+func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life], error) {
+	e, row, err := s.anyMessage(ctx, in.Message)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Store.Life(ctx, e.ID)
+	if err != nil {
+		return nil, s.fault(err, "message "+in.Message)
+	}
+	return &body[Life]{Life{DeadLetter{row.ID, row.Name, s.showMessage(e)}, lifeOf(e, found)}}, nil
+}
+
+// lifeOf tells a message's life: what was written down of it, between its
+// beginning and its present state, which are known anyway.
+func lifeOf(e store.Entry, found []store.Life) []LifeEvent {
+	out := []LifeEvent{{At: *when(e.ID.Time()), What: "committed"}}
+	last := ""
+	for _, l := range found {
+		out = append(out, LifeEvent{*when(l.At), l.What, l.Detail})
+		last = l.What
+	}
+	if last == e.State.String() {
+		return out
+	}
+	at := e.SettledAt
+	if at.IsZero() { // it was born so
+		at = e.ID.Time()
+	}
+	return append(out, LifeEvent{*when(at), e.State.String(), string(e.Reason)})
+}
+
+func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBody], error) {
+	e, row, err := s.anyMessage(ctx, in.Message)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Hub.Replay(ctx, row, e); err != nil {
+		if errors.Is(err, hub.ErrNotDead) {
+			return nil, huma.Error409Conflict("message " + in.Message + " is " + e.State.String() + ": " + err.Error())
+		}
+		return nil, s.sendFault(err, row.Name)
+	}
+	s.note(ctx, "dead.replay", row.Name, map[string]string{"message": in.Message})
+	return &body[sentBody]{sentBody{e.ID.String(), store.Queued.String(), []render.Note{}}}, nil
+}
+
+func (s *server) replayAll(ctx context.Context, in *struct {
+	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
+}) (*body[replayed], error) {
+	key, err := s.keyOf(ctx, in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	var all []store.Entry
+	for before := store.MessageID(0); ; {
+		page, err := s.Store.Dead(ctx, key, before, 500)
+		if err != nil {
+			return nil, s.fault(err, "dead letters")
+		}
+		if all = append(all, page...); len(page) < 500 || len(all) >= maxReplay {
+			break
+		}
+		before = page[len(page)-1].ID
+	}
+	var out replayed
+	for _, e := range slices.Backward(all) { // in the order that they were sent
+		row, err := s.Store.ChannelByKey(ctx, e.Channel)
+		if err == nil {
+			err = s.Hub.Replay(ctx, row, e)
+		}
+		switch {
+		case err == nil:
+			out.Replayed++
+		case ctx.Err() != nil:
+			return nil, s.fault(err, "dead letters")
+		default:
+			out.Left++
+		}
+	}
+	s.note(ctx, "dead.replay", in.Channel, out)
+	return &body[replayed]{out}, nil
+}
+
+// note adds a line to the audit log for what was done already.
+func (s *server) note(ctx context.Context, action, target string, detail any) {
+	if err := s.Store.Note(ctx, s.by(action, target, detail)); err != nil {
+		s.Log.Error("audit line not written", "action", action, "error", err)
+	}
+}

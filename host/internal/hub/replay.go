@@ -1,0 +1,67 @@
+package hub
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// ErrNotDead is the error of a replay of what neither failed nor expired.
+var ErrNotDead = errors.New("the message neither failed nor expired on its way out")
+
+// Replay sends a message again that failed or expired, under its id. Errors are
+// ErrNotDead, ErrNotAttached, ErrQueueFull and those of storage.
+func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) error {
+	if e.Direction != store.Out || e.State != store.Failed && e.State != store.Expired {
+		return ErrNotDead
+	}
+	c, err := h.channel(ctx, row)
+	if err != nil {
+		return err
+	}
+	conv, err := c.hold(ctx, e.Conversation)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	switch {
+	case c.taker() == nil && !c.policy.Queue:
+		err = ErrNotAttached
+	case c.backlog >= maxQueue:
+		err = ErrQueueFull
+	}
+	if err != nil {
+		c.release(conv)
+		c.mu.Unlock()
+		return err
+	}
+	done := make(chan error, 1)
+	c.backlog++
+	c.requeuing++ // what waits must not overtake it
+	c.requeued = true
+	c.mu.Unlock()
+	h.Store.Append(&store.Unit{
+		Conversation: conv.Conversation,
+		Settle:       []store.Settlement{{ID: e.ID, State: store.Queued, Life: []store.Life{{What: "replayed"}}}},
+		Done: func(r store.Result) {
+			c.mu.Lock()
+			c.requeuing--
+			if r.Err != nil {
+				c.backlog--
+			} else {
+				h.stateChanged(c, e.ID, store.Queued, "")
+				c.waits(conv, e.ID)
+			}
+			c.release(conv)
+			c.mu.Unlock()
+			done <- r.Err
+		},
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done(): // the commit goes on
+		return ctx.Err()
+	}
+}
