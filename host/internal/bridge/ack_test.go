@@ -40,6 +40,13 @@ func TestInboundAck(t *testing.T) {
 	c.wantError("wrong_type", "4", "text")
 	h.wantHistory(row, "in handled one", "in handled two", "in handled no id", "in handled x", "in failed/rejected no")
 
+	// Acknowledged, then answered.
+	talk := h.channel("talk")
+	t1 := h.attach11(t, talk, "ack")
+	t1.send(msg("1", "hi"))
+	t1.want(taken("1"))
+	t1.nextSent("send")
+
 	// Also across a restart, and by an adapter that does not want to know.
 	h = h.again()
 	c = h.attach11(t, row, "ack")

@@ -64,6 +64,10 @@ func (a *Attachment) Receive(in *wire.Inbound) {
 // done runs on the writer after the commit.
 func (f *inbound) done(r store.Result) {
 	c := f.a.channel
+	kept := r.Err == nil || errors.Is(r.Err, store.ErrDuplicate)
+	if kept { // acknowledged, then answered
+		f.a.port.Settled(f.ref, nil)
+	}
 	c.mu.Lock()
 	if r.Err == nil {
 		for i := range f.sent {
@@ -85,11 +89,10 @@ func (f *inbound) done(r store.Result) {
 		c.release(f.conv)
 	}
 	c.mu.Unlock()
-	if r.Err != nil && !errors.Is(r.Err, store.ErrDuplicate) {
+	if !kept {
 		f.a.port.Settled(f.ref, refusal(r.Err))
 		return
 	}
-	f.a.port.Settled(f.ref, nil)
 	r.Later(f.a.port)
 	if c.hub.Events.wanted() {
 		c.hub.created(c, f.conv, f.row, f.unit.Out)
