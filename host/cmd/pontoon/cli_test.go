@@ -565,3 +565,34 @@ func TestCLIFollowMissesNothing(t *testing.T) {
 		t.Errorf("followed %d messages, history has %d, or in another order", len(got), len(want))
 	}
 }
+
+// A message's life is told, and dead letters are listed, by the commands.
+func TestCLIWhyAndDead(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	h.channel("c", `,"queue":true`)
+	var sent struct{ ID string }
+	h.must(&sent, "POST", "/channels/c/messages", `{"conversation_id":"r","text":"hello"}`)
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"why", sent.ID}, 0, "queued"},
+		{[]string{"why", sent.ID, "--json"}, 0, `"what":"committed"`},
+		{[]string{"why", "0000000000001"}, 1, "not found"},
+		{[]string{"dead", "list"}, 0, "MESSAGE"},
+		{[]string{"dead", "list", "--json"}, 0, `"dead_letters":[]`},
+		{[]string{"dead", "list", "--channel", "nobody"}, 1, "nobody"},
+		{[]string{"dead", "show", sent.ID}, 0, "hello"},
+		{[]string{"dead", "replay", sent.ID}, 1, "queued"},
+		{[]string{"dead", "replay"}, 2, "--all"},
+		{[]string{"dead", "replay", sent.ID, "--all"}, 2, "--all"},
+		{[]string{"dead", "replay", "--all"}, 0, "0 sent again"},
+	} {
+		r := runCommand(t, h.env(), "", c.args...)
+		if r.code != c.code || !strings.Contains(r.out+r.err, c.want) {
+			t.Errorf("%q: status %d, %q %q, want %d with %q", c.args, r.code, r.out, r.err, c.code, c.want)
+		}
+	}
+}

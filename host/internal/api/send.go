@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 type sendBody struct {
@@ -214,15 +216,54 @@ func (s *server) testChannel(ctx context.Context, in *struct {
 	if err := checkConversation(key); err != nil {
 		return nil, err
 	}
+	events, end := s.Hub.Events.Subscribe() // before it is sent, for its answer may come at once
+	defer end()
+	a, attached := s.Hub.Attached(row.Key)
 	sent, err := s.send(ctx, row, hub.Outgoing{Conversation: key, Message: message.Text("Test message from Pontoon.")})
 	if err != nil {
 		return nil, err
 	}
 	out := testBody{sentBody: sent.Body, ConversationID: key, Detail: "Written to the adapter, which can't confirm that the platform took it."}
-	if sent.Body.State == store.Queued.String() {
+	switch {
+	case attached && a.Effective.Has(wire.CapAck):
+		out.await(ctx, events)
+	case out.State == store.Queued.String():
 		out.Detail = "Queued: it is written when an adapter attaches."
 	}
 	return &body[testBody]{out}, nil
+}
+
+// testWait is how long a test message waits for the platform's word.
+const testWait = 5 * time.Second
+
+// await waits for what the adapter says of the message.
+func (t *testBody) await(ctx context.Context, events <-chan hub.Event) {
+	late := time.NewTimer(testWait)
+	defer late.Stop()
+	t.Detail = "Not confirmed within " + testWait.String() + ": it may still be."
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return
+			}
+			if e.Type != hub.EventState || e.ID.String() != t.ID {
+				continue
+			}
+			switch t.State = e.State.String(); e.State {
+			case store.Delivered:
+				t.Confirmed, t.Detail = true, "Confirmed: the platform took it."
+				return
+			case store.Failed, store.Expired:
+				t.Detail = "Not taken: " + string(e.Reason) + "."
+				return
+			}
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 type testBody struct {

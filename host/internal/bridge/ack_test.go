@@ -373,3 +373,22 @@ func TestTTL(t *testing.T) {
 	rich.ok(f.MessageID)
 	rich.quiet()
 }
+
+// A test message waits for the platform's word.
+func TestChannelTest(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("t")
+	c := h.attach11(t, row, "ack")
+	for answer, want := range map[string]string{`"preview_handle":"x"`: `"confirmed":true`, `"error":"no such chat"`: "Not taken: rejected."} {
+		got := make(chan string, 1)
+		go func() {
+			_, body := h.ask("POST", "/channels/t/test", `{"conversation_id":"c"}`)
+			got <- body
+		}()
+		c.ok(c.nextSent("send").MessageID, answer)
+		if body := receive(t, "answer", got); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", answer, body)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -278,19 +279,28 @@ func (h *host) attached(c store.Channel) bool {
 // operator calls the REST API and wants the status.
 func (h *host) operator(method, path, body string, status int) {
 	h.t.Helper()
+	if got, answer := h.ask(method, path, body); got != status {
+		h.t.Fatalf("%s %s: status %d, want %d: %.300s", method, path, got, status, answer)
+	}
+}
+
+// ask calls the REST API.
+func (h *host) ask(method, path, body string) (status int, answer string) {
 	r, err := http.NewRequestWithContext(h.t.Context(), method, "http://"+h.addr+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
-		h.t.Fatal(err)
+		return 0, err.Error()
 	}
 	r.Header.Set("Authorization", "Bearer "+h.key)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		h.t.Fatal(err)
+		return 0, err.Error()
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != status {
-		h.t.Fatalf("%s %s: status %d, want %d", method, path, resp.StatusCode, status)
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
 	}
+	return resp.StatusCode, string(b)
 }
 
 // recorder keeps the host's log, for what leaves no other trace.
