@@ -72,6 +72,8 @@ type policyFlags struct {
 	agent                 string
 	agents, accept, users []string
 	queue                 bool
+	ttl                   time.Duration
+	length, attempts      int
 }
 
 func (p *policyFlags) add(cmd *cobra.Command) {
@@ -82,17 +84,25 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 	f.StringSliceVar(&p.accept, "accept", nil, "capabilities that adapters may claim (default all)")
 	f.StringSliceVar(&p.users, "allow-users", nil, "user ids that may speak (default all)")
 	f.BoolVar(&p.queue, "queue", false, "keep messages while no adapter is attached")
+	f.DurationVar(&p.ttl, "queue-ttl", 0, "how long a message may wait for an adapter (0 = 24h); the --queue- flags are set together")
+	f.IntVar(&p.length, "queue-length", 0, "how many may wait (0 = 10,000)")
+	f.IntVar(&p.attempts, "queue-attempts", 0, "how often a message is tried that the adapter refuses for now (0 = 10)")
 }
 
 // body holds the flags that were given.
 func (p *policyFlags) body() map[string]any {
 	b := map[string]any{}
+	limits := func() {
+		b["queue_limits"] = map[string]int{"ttl_seconds": int(p.ttl.Seconds()), "length": p.length, "attempts": p.attempts}
+	}
 	for flag, set := range map[string]func(){
 		"agent":       func() { b["agent"] = p.agent },
 		"agents":      func() { b["agents"] = p.agents },
 		"accept":      func() { b["accept_capabilities"] = p.accept },
 		"allow-users": func() { b["allow_users"] = p.users },
 		"queue":       func() { b["queue"] = p.queue },
+
+		"queue-ttl": limits, "queue-length": limits, "queue-attempts": limits,
 	} {
 		if p.cmd.Flags().Changed(flag) {
 			set()

@@ -53,8 +53,7 @@ func showLife(cmd *cobra.Command, o *clientOptions, id string) error {
 }
 
 func deadCommand(o *clientOptions) *cobra.Command {
-	cmd := &cobra.Command{Use: "dead", Short: "Messages that failed or expired on their way out", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd := &cobra.Command{Use: "dead", Short: "Messages that failed or expired on their way out", Args: cobra.NoArgs, RunE: helpOnly}
 	cmd.AddCommand(deadListCommand(o), deadReplayCommand(o), &cobra.Command{
 		Use: "show MESSAGE", Short: "Tell a dead letter's life", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return showLife(cmd, o, args[0]) },

@@ -42,18 +42,19 @@ const (
 
 // Channel is one slot with its policy and health.
 type Channel struct {
-	ID                 string       `json:"id"`
-	Name               string       `json:"name"`
-	Kind               string       `json:"kind"`
-	Enabled            bool         `json:"enabled"`
-	Agent              string       `json:"agent" doc:"Who answers; none = store only"`
-	Agents             []string     `json:"agents" doc:"Whom a conversation may choose; empty = all"`
-	Queue              bool         `json:"queue" doc:"Keep messages while no adapter is attached"`
-	AcceptCapabilities []string     `json:"accept_capabilities" doc:"What adapters may claim; empty = all"`
-	AllowUsers         []string     `json:"allow_users" doc:"User ids that may speak; empty = all"`
-	Profile            wire.Profile `json:"profile"`
-	Health             Health       `json:"health"`
-	CreatedAt          time.Time    `json:"created_at"`
+	ID                 string            `json:"id"`
+	Name               string            `json:"name"`
+	Kind               string            `json:"kind"`
+	Enabled            bool              `json:"enabled"`
+	Agent              string            `json:"agent" doc:"Who answers; none = store only"`
+	Agents             []string          `json:"agents" doc:"Whom a conversation may choose; empty = all"`
+	Queue              bool              `json:"queue" doc:"Keep messages while no adapter is attached"`
+	AcceptCapabilities []string          `json:"accept_capabilities" doc:"What adapters may claim; empty = all"`
+	AllowUsers         []string          `json:"allow_users" doc:"User ids that may speak; empty = all"`
+	Profile            wire.Profile      `json:"profile"`
+	QueueLimits        store.QueueLimits `json:"queue_limits" doc:"What is 0 or absent is the host's default"`
+	Health             Health            `json:"health"`
+	CreatedAt          time.Time         `json:"created_at"`
 }
 
 // Health is what is known of a channel, fact by fact.
@@ -67,14 +68,15 @@ type Health struct {
 
 // PolicyBody is what may be set when a channel is made or changed.
 type PolicyBody struct {
-	Name               *string       `json:"name,omitempty" doc:"[a-z0-9][a-z0-9._-]{0,62}"`
-	Enabled            *bool         `json:"enabled,omitempty"`
-	Agent              *string       `json:"agent,omitempty"`
-	Agents             *[]string     `json:"agents,omitempty"`
-	Queue              *bool         `json:"queue,omitempty"`
-	AcceptCapabilities *[]string     `json:"accept_capabilities,omitempty"`
-	AllowUsers         *[]string     `json:"allow_users,omitempty"`
-	Profile            *wire.Profile `json:"profile,omitempty"`
+	Name               *string            `json:"name,omitempty" doc:"[a-z0-9][a-z0-9._-]{0,62}"`
+	Enabled            *bool              `json:"enabled,omitempty"`
+	Agent              *string            `json:"agent,omitempty"`
+	Agents             *[]string          `json:"agents,omitempty"`
+	Queue              *bool              `json:"queue,omitempty"`
+	AcceptCapabilities *[]string          `json:"accept_capabilities,omitempty"`
+	AllowUsers         *[]string          `json:"allow_users,omitempty"`
+	Profile            *wire.Profile      `json:"profile,omitempty"`
+	QueueLimits        *store.QueueLimits `json:"queue_limits,omitempty"`
 }
 
 type createBody struct {
@@ -255,6 +257,7 @@ func (s *server) apply(row *store.Channel, b PolicyBody) error {
 	set(&row.Enabled, b.Enabled)
 	set(&row.Queue, b.Queue)
 	set(&row.Profile, b.Profile)
+	set(&row.Limits, b.QueueLimits)
 	if err := s.applyAgents(row, b); err != nil {
 		return err
 	}
@@ -348,7 +351,7 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 	}
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
-		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, Health: h, CreatedAt: r.CreatedAt,
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, Health: h, CreatedAt: r.CreatedAt,
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -391,4 +392,30 @@ func TestChannelTest(t *testing.T) {
 			t.Errorf("%s: %s", answer, body)
 		}
 	}
+}
+
+// A channel's own limits go before the host's.
+func TestQueueLimits(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("l", withQueue)
+	h.operator("PATCH", "/channels/l", `{"queue_limits":{"length":2,"attempts":2}}`, 200)
+	h.operator("PATCH", "/channels/l", `{"queue_limits":{"length":-1}}`, 422)
+	if _, body := h.ask("GET", "/channels/l", ""); !strings.Contains(body, `"queue_limits":{"length":2,"attempts":2}`) {
+		t.Errorf("shown as %s", body)
+	}
+	row = h.byName("l")
+	h.mustSend(row, "c", "1")
+	h.mustSend(row, "c", "2")
+	if _, err := h.send(row, "c", "3"); !errors.Is(err, hub.ErrQueueFull) {
+		t.Errorf("the third: %v", err)
+	}
+	c := h.attach11(t, row, "ack")
+	for range 2 {
+		c.ok(c.nextSent("send").MessageID, `"error":"later","retryable":true`)
+	}
+	if f := c.nextSent("send"); f.Text != "2" {
+		t.Errorf("came %+v", f)
+	}
+	h.wantHistory(row, "out failed/retries_exhausted 1", "out sent 2")
 }

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -56,6 +58,17 @@ func newPolicy(row store.Channel) *policy {
 		allow |= wire.CapText // a list of unknown names alone must not mean "all"
 	}
 	return &policy{Channel: row, allow: allow}
+}
+
+// length is how many messages may wait for an adapter.
+func (p *policy) length() int { return cmp.Or(p.Limits.Length, delivery.DefaultLength) }
+
+// attempts is how often a message is tried.
+func (p *policy) attempts() int { return cmp.Or(p.Limits.Attempts, delivery.DefaultAttempts) }
+
+// ttl is how long a message may wait; or says so of all channels.
+func (p *policy) ttl(or time.Duration) time.Duration {
+	return cmp.Or(time.Duration(p.Limits.TTLSeconds)*time.Second, or)
 }
 
 func (p *policy) maySpeak(user string) bool {

@@ -61,7 +61,8 @@ const expireEvery = 10 * time.Second
 // expire ends what has waited for longer than it may.
 func (c *Channel) expire(now time.Time) {
 	c.mu.Lock()
-	look := c.backlog > 0 && now.Sub(c.looked) >= min(expireEvery, c.hub.TTL/4) && (c.taker() == nil || c.taker().acked())
+	ttl := c.policy.ttl(c.hub.TTL)
+	look := c.backlog > 0 && now.Sub(c.looked) >= min(expireEvery, ttl/4) && (c.taker() == nil || c.taker().acked())
 	if look {
 		c.looked = now
 	}
@@ -75,7 +76,7 @@ func (c *Channel) expire(now time.Time) {
 		return
 	}
 	for _, e := range old {
-		if now.Sub(e.ID.Time()) < c.hub.TTL {
+		if now.Sub(e.ID.Time()) < ttl {
 			return
 		}
 		conv, err := c.hold(c.hub.ctx, e.Conversation)

@@ -21,10 +21,9 @@ import (
 
 // Limits of what one channel may hold in memory or leave behind.
 const (
-	maxConversations = 4096   // idle ones beyond this are forgotten and read again
-	maxWaitingTurns  = 256    // of one conversation
-	maxQueue         = 10_000 // messages that wait for an adapter, per channel
-	maxTurns         = 1024   // that run at once
+	maxConversations = 4096 // idle ones beyond this are forgotten and read again
+	maxWaitingTurns  = 256  // of one conversation
+	maxTurns         = 1024 // that run at once
 )
 
 // TypingDelay is how long a turn runs before the user is shown that it does.

@@ -38,7 +38,7 @@ func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 	}
 	s := scene{
 		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), offer: conv.offer,
-		outlook: outlook{f.a, f.a.view, c.policy.Queue, c.backlog, f.a.acked()}, running: conv.turns > 0,
+		outlook: outlook{f.a, f.a.view, c.policy.Queue, c.backlog, c.policy.length(), f.a.acked()}, running: conv.turns > 0,
 	}
 	if s.policy.maySpeak(o.UserID) && !aside {
 		conv.latest = o

@@ -244,7 +244,7 @@ func (c *Channel) waits(conv *conversation, id store.MessageID) {
 // must be held.
 func (c *Channel) retry(l *lane, why string) {
 	id, frame := l.Flight()
-	_, again := l.Retry(time.Now(), delivery.DefaultAttempts)
+	_, again := l.Retry(time.Now(), c.policy.attempts())
 	if !again {
 		c.finish(l, store.Failed, store.ReasonRetriesExhausted, []store.Life{{What: "refused for now", Detail: why}})
 		return

@@ -28,7 +28,7 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	switch {
 	case c.taker() == nil && !c.policy.Queue:
 		err = ErrNotAttached
-	case c.backlog >= maxQueue:
+	case c.backlog >= c.policy.length():
 		err = ErrQueueFull
 	}
 	if err != nil {

@@ -90,13 +90,14 @@ type outlook struct {
 	view    wire.View
 	queue   bool
 	backlog int
+	most    int  // that may be queued
 	acked   bool // it acknowledges: each conversation has a lane
 }
 
 func (c *Channel) outlook() outlook {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := outlook{a: c.taker(), view: wire.View{Caps: wire.CapText}, queue: c.policy.Queue, backlog: c.backlog, acked: c.taker().acked()}
+	l := outlook{a: c.taker(), view: wire.View{Caps: wire.CapText}, queue: c.policy.Queue, backlog: c.backlog, most: c.policy.length(), acked: c.taker().acked()}
 	if l.a != nil {
 		l.view = l.a.view
 	}
@@ -111,7 +112,7 @@ func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *store.
 	case l.a == nil && !l.queue:
 		row.State, row.Reason = store.Failed, store.ReasonNotAttached
 		return ErrNotAttached
-	case (l.a == nil || l.backlog > 0) && l.backlog >= maxQueue:
+	case (l.a == nil || l.backlog > 0) && l.backlog >= l.most:
 		row.State, row.Reason = store.Failed, store.ReasonQueueFull
 		return ErrQueueFull
 	case l.acked && c.reserve(conv, o):

@@ -25,7 +25,15 @@ type Channel struct {
 	Accept    []string // capabilities; empty = all
 	Users     []string // user ids that may speak; empty = all
 	Profile   wire.Profile
+	Limits    QueueLimits
 	CreatedAt time.Time
+}
+
+// QueueLimits bound what waits for an adapter; 0 = the host's default.
+type QueueLimits struct {
+	TTLSeconds int `json:"ttl_seconds,omitempty" doc:"How long a message may wait" minimum:"0" maximum:"31536000"`
+	Length     int `json:"length,omitempty" doc:"How many messages may wait" minimum:"0" maximum:"1000000"`
+	Attempts   int `json:"attempts,omitempty" doc:"How often a message is tried that the adapter refuses for now" minimum:"0" maximum:"1000"`
 }
 
 // ErrNameTaken and ErrTokenTaken name what must be unique.
@@ -81,7 +89,7 @@ func (s *Store) CreateChannel(ctx context.Context, c Channel, t *NewToken, by Ch
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.InsertChannel(ctx, db.InsertChannelParams{
 			Uid: c.ID, Name: c.Name, Kind: c.Kind, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
-			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), CreatedAt: s.now().UnixMilli(),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits), CreatedAt: s.now().UnixMilli(),
 		})
 		if breaks(err, "channel.name") {
 			return ErrNameTaken
@@ -110,7 +118,7 @@ func (s *Store) UpdateChannel(ctx context.Context, c Channel, by Change) (Channe
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.UpdateChannel(ctx, db.UpdateChannelParams{
 			ID: c.Key, Name: c.Name, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
-			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits),
 		})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -204,7 +212,7 @@ func channel(r db.Channel) (Channel, error) {
 	for _, f := range []struct {
 		from string
 		to   any
-	}{{r.Agents, &c.Agents}, {r.AcceptCapabilities, &c.Accept}, {r.AllowUsers, &c.Users}, {r.Profile, &c.Profile}} {
+	}{{r.Agents, &c.Agents}, {r.AcceptCapabilities, &c.Accept}, {r.AllowUsers, &c.Users}, {r.Profile, &c.Profile}, {r.QueueLimits, &c.Limits}} {
 		if err := json.Unmarshal([]byte(f.from), f.to); err != nil {
 			return Channel{}, fmt.Errorf("channel %s: %w", r.Name, err)
 		}

@@ -192,14 +192,19 @@ func (s *Supervisor) Reload(ctx context.Context) (Changes, error) {
 	}
 	c, stop, start := s.compare(ctx, entries)
 	var stopping sync.WaitGroup
-	for _, v := range stop {
-		stopping.Go(func() { s.remove(v) })
-	}
-	stopping.Wait()
 	order := make([]string, len(entries))
 	for i, p := range entries {
 		order[i] = p.Name
 	}
+	for _, v := range stop {
+		stopping.Go(func() {
+			s.stop(v)
+			if !slices.Contains(order, v.entry().Name) { // else it is seen until its successor takes its place
+				s.forget(v)
+			}
+		})
+	}
+	stopping.Wait()
 	for _, p := range start {
 		s.add(ctx, p)
 	}
@@ -256,23 +261,28 @@ func (s *Supervisor) add(ctx context.Context, p config.Plugin) {
 	}
 	v := newService(s, p, l)
 	s.plugins[p.Name] = v
-	s.order = append(s.order, p.Name)
+	if !slices.Contains(s.order, p.Name) {
+		s.order = append(s.order, p.Name)
+	}
 	s.mu.Unlock()
 	v.adopt(ctx, p)
 	v.token = s.tree.Add(v)
 }
 
-// remove stops a plugin and waits until it is gone.
-func (s *Supervisor) remove(v *service) {
-	name := v.entry().Name
+// stop stops a plugin and waits until it is gone.
+func (s *Supervisor) stop(v *service) {
 	if err := s.tree.RemoveAndWait(v.token, s.Timing.Grace+killTimeout); err != nil && !errors.Is(err, suture.ErrSupervisorNotStarted) {
-		s.Log.Error("plugin not stopped cleanly", "plugin", name, "error", err)
+		s.Log.Error("plugin not stopped cleanly", "plugin", v.entry().Name, "error", err)
 	}
+}
+
+func (s *Supervisor) forget(v *service) {
+	name := v.entry().Name
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.plugins[name] == v {
 		delete(s.plugins, name)
 	}
-	s.mu.Unlock()
 }
 
 // services are the plugins in the file's order.

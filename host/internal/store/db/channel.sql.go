@@ -49,7 +49,7 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 }
 
 const channelByID = `-- name: ChannelByID :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at FROM channel WHERE id = ?
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits FROM channel WHERE id = ?
 `
 
 func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
@@ -68,12 +68,13 @@ func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
 		&i.AllowUsers,
 		&i.Profile,
 		&i.CreatedAt,
+		&i.QueueLimits,
 	)
 	return i, err
 }
 
 const channelByRef = `-- name: ChannelByRef :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at FROM channel WHERE uid = ?1 OR name = ?1
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits FROM channel WHERE uid = ?1 OR name = ?1
 `
 
 func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error) {
@@ -92,12 +93,13 @@ func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error)
 		&i.AllowUsers,
 		&i.Profile,
 		&i.CreatedAt,
+		&i.QueueLimits,
 	)
 	return i, err
 }
 
 const channels = `-- name: Channels :many
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type ChannelsParams struct {
@@ -127,6 +129,7 @@ func (q *Queries) Channels(ctx context.Context, arg ChannelsParams) ([]Channel, 
 			&i.AllowUsers,
 			&i.Profile,
 			&i.CreatedAt,
+			&i.QueueLimits,
 		); err != nil {
 			return nil, err
 		}
@@ -212,8 +215,8 @@ func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error 
 }
 
 const insertChannel = `-- name: InsertChannel :one
-INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at
+INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits
 `
 
 type InsertChannelParams struct {
@@ -227,6 +230,7 @@ type InsertChannelParams struct {
 	AcceptCapabilities string
 	AllowUsers         string
 	Profile            string
+	QueueLimits        string
 	CreatedAt          int64
 }
 
@@ -242,6 +246,7 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		arg.AcceptCapabilities,
 		arg.AllowUsers,
 		arg.Profile,
+		arg.QueueLimits,
 		arg.CreatedAt,
 	)
 	var i Channel
@@ -258,6 +263,7 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		&i.AllowUsers,
 		&i.Profile,
 		&i.CreatedAt,
+		&i.QueueLimits,
 	)
 	return i, err
 }
@@ -288,8 +294,8 @@ func (q *Queries) NextRemoved(ctx context.Context) (int64, error) {
 }
 
 const updateChannel = `-- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?
-WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?
+WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits
 `
 
 type UpdateChannelParams struct {
@@ -301,6 +307,7 @@ type UpdateChannelParams struct {
 	AcceptCapabilities string
 	AllowUsers         string
 	Profile            string
+	QueueLimits        string
 	ID                 int64
 }
 
@@ -314,6 +321,7 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		arg.AcceptCapabilities,
 		arg.AllowUsers,
 		arg.Profile,
+		arg.QueueLimits,
 		arg.ID,
 	)
 	var i Channel
@@ -330,6 +338,7 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		&i.AllowUsers,
 		&i.Profile,
 		&i.CreatedAt,
+		&i.QueueLimits,
 	)
 	return i, err
 }

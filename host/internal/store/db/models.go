@@ -30,6 +30,7 @@ type Channel struct {
 	AllowUsers         string
 	Profile            string
 	CreatedAt          int64
+	QueueLimits        string
 }
 
 type Conversation struct {
