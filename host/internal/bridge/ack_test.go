@@ -398,13 +398,13 @@ func TestChannelTest(t *testing.T) {
 func TestQueueLimits(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("l", withQueue)
+	h.channel("l", withQueue)
 	h.operator("PATCH", "/channels/l", `{"queue_limits":{"length":2,"attempts":2}}`, 200)
 	h.operator("PATCH", "/channels/l", `{"queue_limits":{"length":-1}}`, 422)
 	if _, body := h.ask("GET", "/channels/l", ""); !strings.Contains(body, `"queue_limits":{"length":2,"attempts":2}`) {
 		t.Errorf("shown as %s", body)
 	}
-	row = h.byName("l")
+	row := h.byName("l")
 	h.mustSend(row, "c", "1")
 	h.mustSend(row, "c", "2")
 	if _, err := h.send(row, "c", "3"); !errors.Is(err, hub.ErrQueueFull) {
