@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -309,7 +311,18 @@ func TestDeadLetters(t *testing.T) {
 	h.wantHistory(row, "out failed/rejected hello", "out delivered fine")
 	h.operator("POST", "/dead-letters/"+fine+"/replay", "", 409)
 	h.operator("POST", "/dead-letters/nonsense/replay", "", 404)
-	h.operator("POST", "/dead-letters/"+f.MessageID+"/replay", "", 202)
+	var wg sync.WaitGroup
+	var taken atomic.Int32
+	for range 4 { // at once: it is replayed once
+		wg.Go(func() {
+			if status, _ := h.ask("POST", "/dead-letters/"+f.MessageID+"/replay", ""); status == 202 {
+				taken.Add(1)
+			}
+		})
+	}
+	if wg.Wait(); taken.Load() != 1 {
+		t.Errorf("replayed %d times", taken.Load())
+	}
 	if again := c.nextSent("send"); again.MessageID != f.MessageID || again.Text != "hello" {
 		t.Errorf("came %+v", again)
 	}

@@ -62,7 +62,8 @@ const expireEvery = 10 * time.Second
 func (c *Channel) expire(now time.Time) {
 	c.mu.Lock()
 	ttl := c.policy.ttl(c.hub.TTL)
-	look := c.backlog > 0 && now.Sub(c.looked) >= min(expireEvery, ttl/4) && (c.taker() == nil || c.taker().acked())
+	// Not while messages change their place: one that ends already would end twice.
+	look := c.backlog > 0 && c.requeuing == 0 && now.Sub(c.looked) >= min(expireEvery, ttl/4) && (c.taker() == nil || c.taker().acked())
 	if look {
 		c.looked = now
 	}
@@ -98,6 +99,7 @@ func (c *Channel) expire(now time.Time) {
 func (c *Channel) end(conv *conversation, id store.MessageID) {
 	conv.held++
 	c.requeuing++
+	c.requeued = true
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,
 		Settle:       []store.Settlement{{ID: id, State: store.Expired, Reason: store.ReasonTTL}},

@@ -104,6 +104,8 @@ type Hub struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	replays sync.Mutex // held while a message is replayed
+
 	mu       sync.Mutex // guards channels and closed
 	channels map[int64]*Channel
 	closed   bool

@@ -13,6 +13,13 @@ var ErrNotDead = errors.New("the message neither failed nor expired on its way o
 // Replay sends a message again that failed or expired, under its id. Errors are
 // ErrNotDead, ErrNotAttached, ErrQueueFull and those of storage.
 func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) error {
+	// One at a time, and each to its commit: two of one message would count twice.
+	h.replays.Lock()
+	defer h.replays.Unlock()
+	e, err := h.Store.Message(ctx, e.ID)
+	if err != nil {
+		return err
+	}
 	if e.Direction != store.Out || e.State != store.Failed && e.State != store.Expired {
 		return ErrNotDead
 	}
@@ -58,10 +65,5 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 			done <- r.Err
 		},
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done(): // the commit goes on
-		return ctx.Err()
-	}
+	return <-done
 }
