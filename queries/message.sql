@@ -100,6 +100,9 @@ SELECT chain.id, chain.prev FROM chain LIMIT sqlc.arg(n);
 -- name: DeleteMessages :exec
 DELETE FROM message WHERE id IN (sqlc.slice('ids'));
 
+-- name: DeleteLives :exec
+DELETE FROM life WHERE message IN (sqlc.slice('ids'));
+
 -- name: SetConversationHead :exec
 UPDATE conversation SET head = ? WHERE id = ?;
 

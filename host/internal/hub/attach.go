@@ -210,35 +210,51 @@ func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
 }
 
 func (c *Channel) settleAs(p Parcel, t store.Settlement) {
-	p.conv.held++
-	queued := t.State == store.Queued
-	if queued {
-		c.backlog++
-		c.requeuing++
-		c.requeued = true
+	if t.State != store.Queued {
+		c.change(p.conv, t, nil)
+		return
 	}
+	c.queue(p.conv, t, nil)
+}
+
+// queue lets a message that was not queued wait. then runs with the mutex held;
+// nil = nothing to do. The mutex must be held.
+func (c *Channel) queue(conv *conversation, t store.Settlement, then func(error)) {
+	c.backlog++
+	c.requeuing++ // what waits must not overtake it
+	c.requeued = true
+	c.change(conv, t, func(err error) {
+		c.requeuing--
+		if err == nil {
+			c.waits(conv, t.ID)
+		} else {
+			c.backlog--
+		}
+		if then != nil {
+			then(err)
+		}
+	})
+}
+
+// change commits what became of a message. then runs with the mutex held; nil =
+// nothing to do. The mutex must be held.
+func (c *Channel) change(conv *conversation, t store.Settlement, then func(error)) {
+	conv.held++
 	c.hub.Store.Append(&store.Unit{
-		Conversation: p.conv.Conversation,
+		Conversation: conv.Conversation,
 		Settle:       []store.Settlement{t},
 		Done: func(r store.Result) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			defer c.release(p.conv)
-			if queued {
-				c.requeuing--
+			defer c.release(conv)
+			switch {
+			case r.Err == nil && !t.Tracked: // one that is sent still is no news
+				c.hub.stateChanged(c, t.ID, t.State, t.Reason)
+			case r.Err != nil && !errors.Is(r.Err, store.ErrRemoved):
+				c.hub.Log.Error("message state not stored", "message", t.ID, "state", t.State, "error", r.Err)
 			}
-			if r.Err != nil {
-				if queued {
-					c.backlog--
-				}
-				if !errors.Is(r.Err, store.ErrRemoved) {
-					c.hub.Log.Error("message state not stored", "message", t.ID, "state", t.State, "error", r.Err)
-				}
-				return
-			}
-			c.hub.stateChanged(c, t.ID, t.State, t.Reason)
-			if queued {
-				c.waits(p.conv, t.ID)
+			if then != nil {
+				then(r.Err)
 			}
 		},
 	})

@@ -39,7 +39,7 @@ func (c *Channel) overdue(now time.Time) {
 		}
 		l.again = true
 		_, frame := l.Flight()
-		c.move(l, store.Settlement{
+		c.change(l.conv, store.Settlement{
 			ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
 			Life: []store.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
 		}, nil)
@@ -97,22 +97,13 @@ func (c *Channel) expire(now time.Time) {
 // end expires a message that waits. Until that is committed nobody may take
 // messages from the queue. The mutex must be held.
 func (c *Channel) end(conv *conversation, id store.MessageID) {
-	conv.held++
 	c.requeuing++
 	c.requeued = true
-	c.hub.Store.Append(&store.Unit{
-		Conversation: conv.Conversation,
-		Settle:       []store.Settlement{{ID: id, State: store.Expired, Reason: store.ReasonTTL}},
-		Done: func(r store.Result) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.release(conv)
-			c.requeuing--
-			if r.Err == nil {
-				c.backlog--
-				c.hub.stateChanged(c, id, store.Expired, store.ReasonTTL)
-			}
-			c.drain()
-		},
+	c.change(conv, store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, func(err error) {
+		c.requeuing--
+		if err == nil {
+			c.backlog--
+		}
+		c.drain()
 	})
 }

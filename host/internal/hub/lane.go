@@ -138,6 +138,7 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 	}
 	c.lastAck, l.again = time.Now(), false
 	said := in.Later
+	why := clip(said.Error)
 	switch _, next := l.Flight(); {
 	case said.OK && next < len(l.parcel.Frames):
 		c.note(l, said.PreviewHandle)
@@ -146,15 +147,25 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 		c.note(l, said.PreviewHandle)
 		c.finish(l, store.Delivered, "", nil)
 	case said.Ambiguous:
-		c.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: said.Error}})
+		c.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		l.Resume(frame)
-		c.retry(l, said.Error)
+		c.retry(l, why)
 	default:
-		c.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: said.Error}})
+		c.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: why}})
 	}
 	c.mu.Unlock()
 	a.port.Flush()
+}
+
+// maxDetail bounds what is kept of an adapter's reason, in bytes.
+const maxDetail = 500
+
+func clip(s string) string {
+	if len(s) <= maxDetail {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxDetail], "") + "…"
 }
 
 // parseFrameID reads the id of a frame: that of its message, and behind a slash
@@ -179,7 +190,7 @@ func (c *Channel) note(l *lane, handle string) {
 		l.handle = handle
 	}
 	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
-		c.move(l, store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries()}, nil)
+		c.change(l.conv, store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}, nil)
 	}
 }
 
@@ -188,11 +199,7 @@ func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.
 	id, _ := l.Flight()
 	delete(c.flights, id)
 	l.Settle()
-	c.move(l, store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}, func(err error) {
-		if err == nil {
-			c.hub.stateChanged(c, id, s, why)
-		}
-	})
+	c.change(l.conv, store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}, nil)
 	l.parcel = Parcel{}
 	c.mayTake(l)
 	c.forget(l)
@@ -253,34 +260,8 @@ func (c *Channel) retry(l *lane, why string) {
 	l.parcel, l.first, l.frame = Parcel{}, id, frame
 	c.backlog++
 	t := store.Settlement{ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "refused for now", Detail: why}}}
-	c.move(l, t, func(err error) {
-		if err == nil {
-			c.hub.stateChanged(c, id, store.Queued, "")
-		}
-	})
+	c.change(l.conv, t, nil)
 	c.mayTake(l)
-}
-
-// move commits what became of a message in the lane. then runs with the mutex
-// held. The mutex must be held.
-func (c *Channel) move(l *lane, t store.Settlement, then func(error)) {
-	l.conv.held++
-	conv := l.conv
-	c.hub.Store.Append(&store.Unit{
-		Conversation: conv.Conversation,
-		Settle:       []store.Settlement{t},
-		Done: func(r store.Result) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.release(conv)
-			if r.Err != nil {
-				c.hub.Log.Error("message state not stored", "message", t.ID, "state", t.State, "error", r.Err)
-			}
-			if then != nil {
-				then(r.Err)
-			}
-		},
-	})
 }
 
 // ground takes back everything that is in flight: whoever it was sent to is

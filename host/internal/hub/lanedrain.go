@@ -115,7 +115,8 @@ func (c *Channel) takeJobs(a *Attachment) ([]laneJob, error) {
 // takeFromLane begins to move a message to sent; done gets its outcome.
 func (c *Channel) takeFromLane(j laneJob, done chan<- error) {
 	e, err := c.hub.Store.Message(c.hub.ctx, j.id)
-	if err != nil || e.State != store.Queued {
+	// One whose way back to the queue could not be stored is sent in the database.
+	if err != nil || e.State != store.Queued && e.State != store.Sent {
 		c.mu.Lock()
 		if errors.Is(err, store.ErrNotFound) || err == nil { // swept, or ended by somebody else
 			j.l.Settle()

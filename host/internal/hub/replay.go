@@ -44,26 +44,8 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 		return err
 	}
 	done := make(chan error, 1)
-	c.backlog++
-	c.requeuing++ // what waits must not overtake it
-	c.requeued = true
+	c.queue(conv, store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: "replayed"}}}, func(err error) { done <- err })
+	c.release(conv)
 	c.mu.Unlock()
-	h.Store.Append(&store.Unit{
-		Conversation: conv.Conversation,
-		Settle:       []store.Settlement{{ID: e.ID, State: store.Queued, Life: []store.Life{{What: "replayed"}}}},
-		Done: func(r store.Result) {
-			c.mu.Lock()
-			c.requeuing--
-			if r.Err != nil {
-				c.backlog--
-			} else {
-				h.stateChanged(c, e.ID, store.Queued, "")
-				c.waits(conv, e.ID)
-			}
-			c.release(conv)
-			c.mu.Unlock()
-			done <- r.Err
-		},
-	})
 	return <-done
 }

@@ -169,18 +169,6 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
 	}
 	c.mu.Lock()
-	conv.held++
-	c.mu.Unlock()
-	c.hub.Store.Append(&store.Unit{
-		Conversation: conv.Conversation,
-		Settle:       []store.Settlement{s},
-		Done: func(r store.Result) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.release(conv)
-			if r.Err == nil {
-				c.hub.stateChanged(c, id, s.State, s.Reason)
-			}
-		},
-	})
+	defer c.mu.Unlock()
+	c.change(conv, s, nil)
 }

@@ -92,6 +92,9 @@ func (s *Store) sweepConversation(ctx context.Context, id, head int64) error {
 			if err := q.DeleteMessages(ctx, ids); err != nil {
 				return err
 			}
+			if err := q.DeleteLives(ctx, ids); err != nil {
+				return err
+			}
 			return q.SetConversationHead(ctx, db.SetConversationHeadParams{Head: head, ID: id})
 		})
 		if err != nil {

@@ -320,6 +320,25 @@ func (q *Queries) DeleteConversation(ctx context.Context, id int64) error {
 	return err
 }
 
+const deleteLives = `-- name: DeleteLives :exec
+DELETE FROM life WHERE message IN (/*SLICE:ids*/?)
+`
+
+func (q *Queries) DeleteLives(ctx context.Context, ids []int64) error {
+	query := deleteLives
+	var queryParams []interface{}
+	if len(ids) > 0 {
+		for _, v := range ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
+	}
+	_, err := q.db.ExecContext(ctx, query, queryParams...)
+	return err
+}
+
 const deleteMessages = `-- name: DeleteMessages :exec
 DELETE FROM message WHERE id IN (/*SLICE:ids*/?)
 `
