@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver of the readers and of administrative changes
 
@@ -44,8 +43,8 @@ type Options struct {
 type Store struct {
 	log    *slog.Logger
 	now    func() time.Time
-	lock   *flock.Flock
-	admin  *sql.DB // one connection, used on the writer's goroutine only
+	unlock func() error // of the data directory
+	admin  *sql.DB      // one connection, used on the writer's goroutine only
 	read   *db.Queries
 	readDB *sql.DB
 	w      *writer
@@ -76,28 +75,13 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", dir, err)
 	}
-	if err := s.lockDir(abs); err != nil {
+	if s.unlock, err = Lock(abs); err != nil {
 		return nil, err
 	}
 	if err := s.start(ctx, filepath.Join(abs, File), o); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
 	return s, nil
-}
-
-func (s *Store) lockDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
-	}
-	s.lock = flock.New(filepath.Join(dir, "pontoon.lock"), flock.SetPermissions(0o600))
-	held, err := s.lock.TryLock()
-	if err != nil {
-		return fmt.Errorf("data directory %s is not writable: %w", dir, err)
-	}
-	if !held {
-		return fmt.Errorf("data directory %s is in use by another host", dir)
-	}
-	return nil
 }
 
 func (s *Store) start(ctx context.Context, path string, o Options) error {
@@ -228,7 +212,7 @@ func (s *Store) release() error {
 			errs = append(errs, d.Close())
 		}
 	}
-	return errors.Join(append(errs, s.lock.Unlock())...)
+	return errors.Join(append(errs, s.unlock())...)
 }
 
 // Append queues the unit for the next commit; see Unit.Done. The rows have

@@ -1,0 +1,202 @@
+// Package backup writes all that a host keeps into one file, and puts it back.
+// The file is a gzipped tar: pontoon.db, a consistent copy, and the attachments.
+// Keys are not in it: whoever finds a backup must not become the operator.
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// Write makes a backup of a data directory, also while a host uses it. The file
+// must not exist yet; it is there whole, or not at all.
+func Write(ctx context.Context, dir, file string) (err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s exists: remove it, or give another name", file)
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(file), ".pontoon-backup-")
+	if err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	// The database first: an attachment is on the disk before a message names it.
+	snapshot := filepath.Join(temp, store.File)
+	if err := store.Snapshot(ctx, dir, snapshot); err != nil {
+		return err
+	}
+	made := filepath.Join(temp, "backup")
+	if err := pack(ctx, made, snapshot, filepath.Join(dir, attach.Dir)); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	if err := os.Rename(made, file); err != nil {
+		return fmt.Errorf("write backup: %w", err)
+	}
+	return nil
+}
+
+func pack(ctx context.Context, to, snapshot, attachments string) (err error) {
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	z := gzip.NewWriter(f)
+	t := tar.NewWriter(z)
+	if err := add(t, snapshot, store.File); err != nil {
+		return err
+	}
+	err = filepath.WalkDir(attachments, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed meanwhile, or there are none
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		rel, err := filepath.Rel(attachments, path)
+		name := attach.Dir + "/" + filepath.ToSlash(rel)
+		if err != nil || !d.Type().IsRegular() || !isAttachment(name) {
+			return err
+		}
+		return add(t, path, name)
+	})
+	return errors.Join(err, t.Close(), z.Close(), f.Sync())
+}
+
+func add(t *tar.Writer, path, name string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o600, ModTime: info.ModTime()}); err != nil {
+		return err
+	}
+	_, err = io.CopyN(t, f, info.Size())
+	return err
+}
+
+var attachmentName = regexp.MustCompile(`^` + attach.Dir + `/` + attach.Bucket + `/agent-inputs/[A-Za-z0-9_-]{1,64}/[0-9a-f-]{36}\.[a-z0-9]{1,8}(\.json)?$`)
+
+// isAttachment reports the files of attachments that are whole.
+func isAttachment(name string) bool { return attachmentName.MatchString(name) }
+
+// Restore puts a backup into a data directory that no host uses. If there is a
+// database already it is moved aside; its new name is returned. What the backup
+// holds is checked before anything is changed.
+func Restore(ctx context.Context, file, dir string) (aside string, err error) {
+	unlock, err := store.Lock(dir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	temp, err := os.MkdirTemp(dir, ".restore-")
+	if err != nil {
+		return "", fmt.Errorf("restore: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	if err := unpack(ctx, file, temp); err != nil {
+		return "", fmt.Errorf("restore %s: %w", file, err)
+	}
+	if err := store.Check(ctx, filepath.Join(temp, store.File)); err != nil {
+		return "", fmt.Errorf("restore %s: %w", file, err)
+	}
+	return swap(temp, dir)
+}
+
+// unpack writes what the backup holds into dir, and nothing else anywhere else.
+func unpack(ctx context.Context, file, dir string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return fmt.Errorf("is no backup: %w", err)
+	}
+	found := false
+	for t := tar.NewReader(z); ; {
+		h, err := t.Next()
+		switch {
+		case errors.Is(err, io.EOF) && found:
+			return nil
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("is no backup: found no %s in it", store.File)
+		case err != nil:
+			return fmt.Errorf("is broken: %w", err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case h.Typeflag != tar.TypeReg || h.Name != store.File && !isAttachment(h.Name):
+			return fmt.Errorf("found %.80q, expected %s and attachments", h.Name, store.File)
+		}
+		found = found || h.Name == store.File
+		if err := write(filepath.Join(dir, filepath.FromSlash(h.Name)), t); err != nil {
+			return err
+		}
+	}
+}
+
+func write(path string, r io.Reader) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := io.Copy(f, r); err != nil {
+		return fmt.Errorf("is broken: %w", err)
+	}
+	return f.Sync()
+}
+
+// swap puts what was unpacked in the place of what is there.
+func swap(temp, dir string) (aside string, err error) {
+	there := []string{store.File, store.File + "-wal", store.File + "-shm", attach.Dir}
+	for _, name := range there {
+		old := filepath.Join(dir, name)
+		if _, err := os.Lstat(old); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if aside == "" {
+			if aside, err = os.MkdirTemp(dir, "before-restore-"); err != nil {
+				return "", fmt.Errorf("restore: %w", err)
+			}
+		}
+		if err := os.Rename(old, filepath.Join(aside, name)); err != nil {
+			return aside, fmt.Errorf("restore: %w", err)
+		}
+	}
+	for _, name := range []string{store.File, attach.Dir} {
+		made := filepath.Join(temp, name)
+		if _, err := os.Lstat(made); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.Rename(made, filepath.Join(dir, name)); err != nil {
+			return aside, fmt.Errorf("restore: %w (what was there is in %s)", err, strings.TrimSuffix(aside, "/"))
+		}
+	}
+	return aside, nil
+}

@@ -1,0 +1,270 @@
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// host is a data directory in use.
+type host struct {
+	t     *testing.T
+	dir   string
+	store *store.Store
+	conv  *store.Conversation
+}
+
+func start(t *testing.T, dir string) *host {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	h := &host{t: t, dir: dir, store: s}
+	row, err := s.Channel(t.Context(), "c")
+	if err != nil {
+		row, err = s.CreateChannel(t.Context(), store.Channel{ID: "id", Name: "c", Kind: "bridge", Agent: "echo"}, nil, store.Change{Actor: "test", Action: "test"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := s.Chain(t.Context(), row.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Conversation(t.Context(), chain, "conv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.conv = r.Conversation
+	return h
+}
+
+func (h *host) say(text string) {
+	h.t.Helper()
+	done := make(chan error, 1)
+	h.store.Append(&store.Unit{Conversation: h.conv, In: &store.Row{State: store.Handled, Text: text}, Done: func(r store.Result) { done <- r.Err }})
+	if err := <-done; err != nil {
+		h.t.Error(err)
+	}
+}
+
+func (h *host) texts() []string {
+	h.t.Helper()
+	entries, err := h.store.Before(h.t.Context(), store.Scope{Chain: h.conv.Chain}, 0, 100_000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[len(entries)-1-i] = e.Text
+	}
+	return out
+}
+
+// A backup of a busy host holds all that was committed before it began, in
+// order and without a gap, and what it holds comes back whole.
+func TestBackupOfBusyHost(t *testing.T) {
+	h := start(t, t.TempDir())
+	files, err := attach.Open(h.dir, attach.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = files.Close() })
+	o, err := files.PutBytes(t.Context(), "owner", []byte("%PDF-1.7\nhello"), attach.Claim{Name: "a.pdf"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		h.say(fmt.Sprint(i))
+	}
+	stop, wrote := make(chan struct{}), 50
+	var wg sync.WaitGroup
+	end := sync.OnceFunc(func() {
+		close(stop)
+		wg.Wait()
+	})
+	defer end()
+	wg.Go(func() {
+		for ; ; wrote++ {
+			select {
+			case <-stop:
+				return
+			default:
+				h.say(fmt.Sprint(wrote))
+			}
+		}
+	})
+	file := filepath.Join(t.TempDir(), "b.tar.gz")
+	time.Sleep(20 * time.Millisecond)
+	if err := Write(t.Context(), h.dir, file); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+
+	dir := filepath.Join(t.TempDir(), "new")
+	if aside, err := Restore(t.Context(), file, dir); err != nil || aside != "" {
+		t.Fatalf("%q, %v", aside, err)
+	}
+	got := start(t, dir).texts()
+	if len(got) < 50 || len(got) > wrote {
+		t.Errorf("%d messages came back, %d were written", len(got), wrote)
+	}
+	for i, text := range got {
+		if text != fmt.Sprint(i) {
+			t.Fatalf("message %d is %q", i, text)
+		}
+	}
+	back, err := attach.Open(dir, attach.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = back.Close() })
+	if again, err := back.Stat(o.Ref()); err != nil || again != o {
+		t.Errorf("attachment: %+v, %v", again, err)
+	}
+	for _, secret := range []string{"admin.key", attach.KeyFile} {
+		if names := entries(t, file); slices.Contains(names, secret) {
+			t.Errorf("%s is in it", secret)
+		}
+	}
+}
+
+func entries(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err != nil {
+			return names
+		}
+		names = append(names, h.Name)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	h := start(t, t.TempDir())
+	h.say("hello")
+	file := filepath.Join(t.TempDir(), "b")
+	if err := Write(t.Context(), h.dir, file); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(t.Context(), h.dir, file); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("over another: %v", err)
+	}
+	if err := Write(t.Context(), t.TempDir(), file+"2"); err == nil {
+		t.Error("of nothing")
+	}
+	if _, err := Restore(t.Context(), file, h.dir); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("over a running host: %v", err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := slices.Clone(whole)
+	broken[len(broken)/2] ^= 0xff
+	for name, c := range map[string]struct {
+		content []byte
+		want    string
+	}{
+		"no archive": {[]byte("hello"), "is no backup"},
+		"cut off":    {whole[:len(whole)/2], "is broken"},
+		"flipped":    {broken, ""},
+		"nothing":    {archive(t, map[string]string{}), "found no pontoon.db"},
+		"traversing": {archive(t, map[string]string{"../x": "y"}), "expected pontoon.db"},
+		"a key":      {archive(t, map[string]string{"admin.key": "y"}), "expected pontoon.db"},
+		"no SQLite":  {archive(t, map[string]string{"pontoon.db": "y"}), "pontoon.db"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad, dir := filepath.Join(t.TempDir(), "bad"), t.TempDir()
+			if err := os.WriteFile(bad, c.content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Restore(t.Context(), bad, dir); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+			left, _ := filepath.Glob(filepath.Join(dir, "*"))
+			if hidden, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left)+len(hidden) != 1 { // the lock
+				t.Errorf("left behind: %v %v", left, hidden)
+			}
+		})
+	}
+}
+
+func archive(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var b strings.Builder
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for name, content := range files {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(content)), Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(b.String())
+}
+
+// What is there is moved aside, not lost.
+func TestRestoreOver(t *testing.T) {
+	h := start(t, t.TempDir())
+	h.say("old")
+	file := filepath.Join(t.TempDir(), "b")
+	if err := Write(context.Background(), h.dir, file); err != nil {
+		t.Fatal(err)
+	}
+	h.say("newer")
+	if err := h.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	aside, err := Restore(t.Context(), file, h.dir)
+	if err != nil || filepath.Dir(aside) != h.dir {
+		t.Fatalf("%q, %v", aside, err)
+	}
+	if got := start(t, h.dir).texts(); !slices.Equal(got, []string{"old"}) {
+		t.Errorf("restored %q", got)
+	}
+	if got := start(t, aside).texts(); !slices.Equal(got, []string{"old", "newer"}) {
+		t.Errorf("aside is %q", got)
+	}
+}

@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+	"github.com/pressly/goose/v3"
+
+	"github.com/pontoon-bridge/pontoon/schema"
+)
+
+// lockFile is held while a host uses a data directory.
+const lockFile = "pontoon.lock"
+
+// Snapshot writes a consistent copy of the database in dir to a new file, also
+// while a host uses it.
+func Snapshot(ctx context.Context, dir, file string) error {
+	path := filepath.Join(dir, File)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	d, err := openSQL(path, "ro", 1, "busy_timeout(10000)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if _, err := d.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
+		return errors.Join(fmt.Errorf("copy database: %w", err), os.Remove(file))
+	}
+	return os.Chmod(file, 0o600)
+}
+
+// Check reads all of a database file and says what is wrong with it: nil if it
+// is whole and of a schema that this program knows.
+func Check(ctx context.Context, path string) error {
+	d, err := openSQL(path, "ro", 1, "query_only(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	var found string
+	if err := d.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
+		return fmt.Errorf("database can't be read: %w", err)
+	}
+	if found != "ok" {
+		return fmt.Errorf("database is corrupt: %s", found)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.Migrations)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	var have int64
+	// Not by goose, which would make its table where there is none.
+	if err := d.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version ORDER BY id DESC LIMIT 1").Scan(&have); err != nil {
+		return fmt.Errorf("%s is no database of a host: %w", File, err)
+	}
+	if sources := p.ListSources(); have > sources[len(sources)-1].Version {
+		return fmt.Errorf("database has schema %d, this program knows up to %d", have, sources[len(sources)-1].Version)
+	}
+	return nil
+}
+
+// Lock takes the data directory for whoever is not a host; release it. It is
+// made if need be. The error says if a host uses it.
+func Lock(dir string) (release func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	l := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	held, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s is not writable: %w", dir, err)
+	}
+	if !held {
+		return nil, fmt.Errorf("data directory %s is in use by another host", dir)
+	}
+	return l.Unlock, nil
+}
