@@ -20,6 +20,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
@@ -72,7 +73,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 
-	st, err := store.Open(ctx, c.Data, store.Options{Log: log})
+	st, err := openStore(ctx, c.Data, log)
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,32 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, gate, slots, plugins, files, endStreams}
-	return run.serve(ctx)
+	run := services{log, srv, ln, st, gate, slots, plugins, files, endStreams}
+	return advise(run.serve(ctx), c.Data)
+}
+
+// openStore opens the database, after a backup if it must be migrated. If it is
+// damaged the error names what to restore.
+func openStore(ctx context.Context, dir string, log *slog.Logger) (*store.Store, error) {
+	st, err := store.Open(ctx, dir, store.Options{Log: log, BackUp: func(ctx context.Context, schema int64) error {
+		file, err := backup.BeforeMigration(ctx, dir, schema)
+		if err == nil {
+			log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
+		}
+		return err
+	}})
+	return st, advise(err, dir)
+}
+
+// advise tells of damage what can be done about it.
+func advise(err error, dir string) error {
+	if !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	if newest, ok := backup.Newest(dir); ok {
+		return fmt.Errorf("%w: restore the newest backup, of %s: pontoon restore %s --data %s", err, newest.At.Format(time.RFC3339), newest.File, dir)
+	}
+	return fmt.Errorf("%w: restore a backup: pontoon restore FILE --data %s (none is known here)", err, dir)
 }
 
 // newSupervisor reads plugins.yaml and makes what will run them.
@@ -148,6 +173,7 @@ type services struct {
 	log        *slog.Logger
 	srv        *http.Server
 	ln         net.Listener
+	store      *store.Store
 	gate       *auth.Gate
 	slots      *bridge.Slots
 	plugins    *supervisor.Supervisor
@@ -169,6 +195,7 @@ func (s *services) serve(ctx context.Context) error {
 			}
 		})
 	}
+	start(&rest, "storage", s.store.Serve)
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
 	start(&rest, "attachments", s.files.Serve)

@@ -44,6 +44,8 @@ type Channel struct {
 	loaded  bool    // the lanes hold all that is queued
 
 	parked []parkedTurn // left over from before a restart
+
+	stuck map[store.MessageID][]change // that the disk did not take yet
 }
 
 // policy is a channel's row with its sets made ready; it never changes.

@@ -181,7 +181,7 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 		return c, nil
 	}
 	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog),
-		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}}
+		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}, stuck: map[store.MessageID][]change{}}
 	h.channels[row.Key] = c
 	return c, nil
 }

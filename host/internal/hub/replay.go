@@ -44,7 +44,10 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 		return err
 	}
 	done := make(chan error, 1)
-	c.queue(conv, store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: "replayed"}}}, func(err error) { done <- err })
+	c.queue(change{
+		conv: conv, to: store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: "replayed"}}},
+		then: func(err error) { done <- err }, once: true,
+	})
 	c.release(conv)
 	c.mu.Unlock()
 	return <-done

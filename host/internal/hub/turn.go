@@ -170,5 +170,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.change(conv, s, nil)
+	c.change(change{conv: conv, to: s})
 }

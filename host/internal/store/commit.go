@@ -1,26 +1,35 @@
 package store
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 func batchLen(units []*Unit) int {
 	rows, bytes := 0, 0
 	for i, u := range units {
-		if u.In != nil {
-			rows++
-			bytes += u.In.size()
-		}
-		for j := range u.Out {
-			rows++
-			bytes += u.Out[j].size()
-		}
+		r, b := u.size()
+		rows, bytes = rows+r, bytes+b
 		if i > 0 && (rows > maxBatchRows || bytes > maxBatchBytes) {
 			return i
 		}
 	}
 	return len(units)
+}
+
+func (u *Unit) size() (rows, bytes int) {
+	if u.In != nil {
+		rows++
+		bytes += u.In.size()
+	}
+	for i := range u.Out {
+		rows++
+		bytes += u.Out[i].size()
+	}
+	for i := range u.Settle {
+		rows++
+		if c := u.Settle[i].Content; c != nil {
+			bytes += len(c.Text) + len(c.Parts) + len(c.Meta)
+		}
+	}
+	return rows, bytes
 }
 
 func (r *Row) size() int {
@@ -31,11 +40,11 @@ func (r *Row) size() int {
 // is committed alone, so that a duplicate does not hurt its neighbours.
 func (w *writer) write(units []*Unit) {
 	b := new(batch)
-	err := w.transact(units)
+	err := w.attempt(units)
 	var broken *sqliteError
 	if len(units) > 1 && (errors.Is(err, ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
 		for i := range units {
-			w.finish(units[i:i+1], w.transact(units[i:i+1]), b)
+			w.finish(units[i:i+1], w.attempt(units[i:i+1]), b)
 		}
 	} else {
 		w.finish(units, err, b)
@@ -44,6 +53,7 @@ func (w *writer) write(units []*Unit) {
 		f.Flush()
 	}
 	w.db.arena.trim(w.db.tls)
+	w.tend(err)
 }
 
 func (w *writer) finish(units []*Unit, err error, b *batch) {
@@ -53,7 +63,7 @@ func (w *writer) finish(units []*Unit, err error, b *batch) {
 	case errors.As(err, &broken) && broken.constraint():
 		err = ErrDuplicate
 	default:
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		err = w.trouble(err)
 	}
 	for _, u := range units {
 		if err == nil {

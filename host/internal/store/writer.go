@@ -39,6 +39,7 @@ type writer struct {
 	busy                  []*Conversation // touched by this batch
 	chains                []*Chain        // touched by this batch
 	admin                 func(context.Context, func(*db.Queries) error) error
+	health                // of the disk
 
 	mu      sync.Mutex // guards what follows
 	ids     ids
@@ -161,11 +162,27 @@ func (w *writer) serve(ctx context.Context) {
 			rest = rest[n:]
 		}
 		for _, j := range jobs {
-			j.done <- w.admin(ctx, j.run)
+			j.done <- w.runJob(ctx, j)
 		}
 		clear(units)
 		spare = units
 	}
+}
+
+// runJob runs an administrative change, which SQLite lets through as long as
+// there is any room.
+func (w *writer) runJob(ctx context.Context, j job) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	err := w.admin(ctx, j.run)
+	if Failing(err) {
+		err = w.trouble(err)
+	}
+	if w.changes++; w.broken == nil && w.changes >= tidyChanges {
+		w.tidy()
+	}
+	return err
 }
 
 // close makes serve return once the queue is empty.
