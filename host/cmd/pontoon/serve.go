@@ -93,7 +93,10 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if c.PublicURL != "" {
 		url = c.PublicURL
 	}
-	files, err := attach.Open(c.Data, attach.Options{Base: func() string { return url }, Log: log})
+	files, err := attach.Open(c.Data, attach.Options{
+		Base: func() string { return url }, Log: log,
+		Room: func(bytes int64) error { return store.RoomFor(c.Data, bytes) },
+	})
 	if err != nil {
 		return err
 	}

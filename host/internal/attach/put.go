@@ -16,8 +16,8 @@ type Claim struct {
 	Limit    int64  // in bytes, if lower than the store's; 0 = the store's
 }
 
-// Put keeps the file that r holds. ErrOwner, ErrEmpty, ErrTooLarge or ErrType
-// if it can't be taken; after any error nothing is kept. ctx is looked at
+// Put keeps the file that r holds. ErrOwner, ErrEmpty, ErrTooLarge, ErrType or
+// ErrFull if it can't be taken; after any error nothing is kept. ctx is looked at
 // between reads: a read that hangs is for the owner of r to end.
 func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Object, error) {
 	if err := checkOwner(owner); err != nil {
@@ -29,6 +29,9 @@ func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Ob
 	}
 	t, err := s.types.settle(sniffed, essence(c.MimeType))
 	if err != nil {
+		return Object{}, err
+	}
+	if err := s.hasRoom(0); err != nil { // how much it will be is not known
 		return Object{}, err
 	}
 	ext := extension(t)
@@ -49,6 +52,17 @@ func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Ob
 // PutBytes is Put for what came inline, decoded.
 func (s *Store) PutBytes(ctx context.Context, owner string, b []byte, c Claim) (Object, error) {
 	return s.Put(ctx, owner, bytes.NewReader(b), c)
+}
+
+// hasRoom reports ErrFull if the disk may not take so many bytes more.
+func (s *Store) hasRoom(bytes int64) error {
+	if s.room == nil {
+		return nil
+	}
+	if err := s.room(bytes); err != nil {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return nil
 }
 
 func (s *Store) limit(c Claim) int64 {

@@ -29,6 +29,9 @@ type Options struct {
 	Base     func() string    // the host's public url, "" if not known yet; asked at each use
 	Now      func() time.Time // nil = time.Now
 	Log      *slog.Logger     // what ServeHTTP can't tell the client; nil = slog.Default
+
+	// Room is asked whether the disk may take so many bytes more; nil = it may.
+	Room func(bytes int64) error
 }
 
 // Object is what is known of an attachment.
@@ -67,6 +70,7 @@ type Store struct {
 	base  func() string
 	now   func() time.Time
 	log   *slog.Logger
+	room  func(int64) error // nil = always
 
 	mu   sync.Mutex         // guards busy
 	busy map[place]struct{} // being written or removed
@@ -77,7 +81,7 @@ var _ http.Handler = (*Store)(nil)
 // Open opens the store in a data directory that exists, and makes what is
 // missing, for the owner alone. The caller closes it.
 func Open(dataDir string, o Options) (*Store, error) {
-	s := &Store{max: o.MaxBytes, base: o.Base, now: o.Now, log: o.Log, busy: map[place]struct{}{}}
+	s := &Store{max: o.MaxBytes, base: o.Base, now: o.Now, log: o.Log, room: o.Room, busy: map[place]struct{}{}}
 	if s.max <= 0 {
 		s.max = DefaultMaxBytes
 	}

@@ -43,6 +43,23 @@ func SpaceIn(dir string) (Space, error) {
 	return Space{Free: free, Spare: min(spareSpace, total/spareShare), Total: total}, nil
 }
 
+// RoomFor reports ErrFull if so many bytes more would leave less on the file
+// system of dir than is kept back.
+func RoomFor(dir string, bytes int64) error {
+	s, err := SpaceIn(dir)
+	if err != nil {
+		return nil //nolint:nilerr // unknown: the system tells when it is full
+	}
+	return s.room(uint64(max(0, bytes)))
+}
+
+func (s Space) room(need uint64) error {
+	if s.Free < s.Spare+need {
+		return fmt.Errorf("%w: %d KiB are free, %d KiB of them are kept back", ErrFull, s.Free>>10, s.Spare>>10)
+	}
+	return nil
+}
+
 // need is what the units may take on the disk: each byte once in the
 // write-ahead log and once in the database.
 func need(units []*Unit) uint64 {
@@ -74,10 +91,7 @@ func (w *writer) room(need uint64) error {
 			return nil //nolint:nilerr // as above
 		}
 	}
-	if s.Free < s.Spare+need {
-		return fmt.Errorf("%w: %d KiB are free, %d KiB of them are kept back", ErrFull, s.Free>>10, s.Spare>>10)
-	}
-	return nil
+	return s.room(need)
 }
 
 // logSize is the size of the write-ahead log, if that could count: most disks
