@@ -86,7 +86,7 @@ type Options struct {
 	Attachments *attach.Store
 	Agents      map[string]Agent // by name; AgentNone is not among them
 	Commands    *command.Registry
-	Log         *slog.Logger
+	Log         *slog.Logger  // nil = none
 	TypingDelay time.Duration // 0 = TypingDelay
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
@@ -114,6 +114,9 @@ type Hub struct {
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
 	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
+	if h.Log == nil {
+		h.Log = slog.New(slog.DiscardHandler)
+	}
 	if h.TypingDelay == 0 {
 		h.TypingDelay = TypingDelay
 	}
@@ -233,11 +236,7 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := turnJob{
-			id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
-			routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
-			message: restore(e),
-		}
+		job := repeat(e)
 		c.mu.Lock()
 		conv.turns++
 		if c.policy.Queue {

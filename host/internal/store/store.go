@@ -58,6 +58,7 @@ type Store struct {
 	chains map[int64]*Chain
 
 	stop func()
+	once sync.Once // of Close
 	wg   sync.WaitGroup
 }
 
@@ -208,8 +209,14 @@ func (s *Store) breakStreams(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what was accepted, and ends. Nothing may be appended any more.
-func (s *Store) Close() error {
+// Close writes what was accepted, and ends. Nothing may be appended any more. A
+// second call does nothing.
+func (s *Store) Close() (err error) {
+	s.once.Do(func() { err = s.end() })
+	return err
+}
+
+func (s *Store) end() error {
 	s.stop()
 	if err := s.saveMark(); err != nil {
 		s.log.Warn("mark not saved", "error", err)
