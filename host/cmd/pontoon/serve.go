@@ -58,6 +58,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.BoolVar(&c.NoQueryToken, "no-query-token", false, "refuse adapters' tokens in the url")
 	f.StringVar(&c.Plugins, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
+	f.StringVar(&c.MaxStorage, "max-storage", envOr("PONTOON_MAX_STORAGE", "0"), "delete the oldest messages while database and attachments take more than this, such as 10GiB (PONTOON_MAX_STORAGE); 0 = never")
 	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
 	_ = f.MarkHidden("no-shim")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
@@ -72,7 +73,11 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 
-	st, err := store.Open(ctx, c.Data, store.Options{Log: log})
+	limit, err := c.StorageLimit()
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, c.Data, store.Options{Log: log, MaxBytes: limit, Names: attach.Names})
 	if err != nil {
 		return err
 	}
@@ -92,11 +97,13 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if c.PublicURL != "" {
 		url = c.PublicURL
 	}
-	files, err := attach.Open(c.Data, attach.Options{Base: func() string { return url }, Log: log})
+	files, err := attach.Open(c.Data, attach.Options{Base: func() string { return url }, Log: log, Named: st.Named})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = files.Close() }()
+	st.SetFiles(files)
+	defer st.SetFiles(nil)
 	h := hub.New(hub.Options{
 		Store: st, Attachments: files, Commands: command.New(), Log: log,
 		Agents: map[string]hub.Agent{"echo": &agent.Echo{Assets: url + "/assets/"}},

@@ -35,9 +35,6 @@ const (
 	warnEvery = time.Hour
 )
 
-// MaxRetentionDays bounds a channel's retention: a hundred years.
-const MaxRetentionDays = 36_500
-
 // broom deletes what is to be kept no longer: messages of deleted channels, those
 // that are older than their channel keeps them, and the oldest while the whole is
 // over its limit.
