@@ -14,7 +14,7 @@ SELECT gone FROM channel WHERE id = ?;
 SELECT CAST(coalesce(max(gone), 0) AS INTEGER) AS gone, CAST(coalesce(max(swept), 0) AS INTEGER) AS swept FROM channel;
 
 -- name: OldMessages :many
-SELECT id, channel, conversation, reply_to FROM message
+SELECT id, channel, conversation FROM message
 WHERE id > sqlc.arg(after) AND id <= sqlc.arg(newest) ORDER BY id LIMIT sqlc.arg(n);
 
 -- name: PendingAmong :many

@@ -47,7 +47,7 @@ type broom struct {
 	max int64 // bytes that database and attachments may take; 0 = any
 
 	mu      sync.Mutex                  // held during a pass; guards what follows
-	blocked map[int64]db.OldMessagesRow // by channel: the message that is not finished
+	blocked map[int64]int64 // by channel: its oldest message that is not finished
 	warned  time.Time
 }
 
@@ -185,21 +185,16 @@ func (b *broom) channels(ctx context.Context) ([]db.RetainedChannelsRow, error) 
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(b.blocked, func(_ int64, r db.OldMessagesRow) bool { return !waiting[r.ID] })
+	maps.DeleteFunc(b.blocked, func(_, id int64) bool { return !waiting[id] })
 	return slices.DeleteFunc(all, func(c db.RetainedChannelsRow) bool {
 		_, blocked := b.blocked[c.ID]
 		return blocked
 	}), nil
 }
 
-// unfinishedOf tells which of the messages must stay: what waits in a queue or is
-// to be acknowledged, turns that have not ended, and their answers so far, without
-// which a crash would have the question handed over again.
-func unfinishedOf(ctx context.Context, q *db.Queries, open *unfinished, rows []db.OldMessagesRow) (map[int64]bool, error) {
-	ids := make([]int64, len(rows))
-	for i, r := range rows {
-		ids[i] = r.ID
-	}
+// unfinishedOf tells which of the messages are not finished: those that wait in a
+// queue or for an acknowledgement, and turns that have not ended.
+func unfinishedOf(ctx context.Context, q *db.Queries, open *unfinished, ids []int64) (map[int64]bool, error) {
 	pending, err := q.PendingAmong(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("read queue: %w", err)
@@ -208,9 +203,9 @@ func unfinishedOf(ctx context.Context, q *db.Queries, open *unfinished, rows []d
 	for _, id := range pending {
 		stay[id] = true
 	}
-	for _, r := range rows {
-		if open.has(MessageID(r.ID)) || r.ReplyTo != 0 && open.has(MessageID(r.ReplyTo)) {
-			stay[r.ID] = true
+	for _, id := range ids {
+		if open.has(MessageID(id)) {
+			stay[id] = true
 		}
 	}
 	return stay, nil
@@ -270,11 +265,16 @@ func (b *broom) stepOf(ctx context.Context, w *walk, rows []db.OldMessagesRow) e
 	var gone []db.OldMessagesRow
 	err := b.step(ctx, func(q *db.Queries) ([]string, error) {
 		// Asked here, on the writer's goroutine: nobody else changes it now.
-		stay, err := unfinishedOf(ctx, q, b.open, rows)
+		ids := make([]int64, len(rows))
+		for i, r := range rows {
+			ids[i] = r.ID
+		}
+		stay, err := unfinishedOf(ctx, q, b.open, ids)
 		if err != nil {
 			return nil, err
 		}
-		var ids, conversations []int64
+		ids = ids[:0]
+		var conversations []int64
 		newest := map[int64]int64{}
 		gone = nil
 		for _, r := range rows {
@@ -282,7 +282,7 @@ func (b *broom) stepOf(ctx context.Context, w *walk, rows []db.OldMessagesRow) e
 				continue
 			}
 			if stay[r.ID] {
-				b.blocked[r.Channel] = r
+				b.blocked[r.Channel] = r.ID
 				continue
 			}
 			gone, ids, conversations = append(gone, r), append(ids, r.ID), append(conversations, r.Conversation)
@@ -339,8 +339,8 @@ func (b *broom) saveSwept(ctx context.Context, w *walk) error {
 		err := b.step(ctx, func(q *db.Queries) ([]string, error) {
 			for _, key := range keys {
 				swept := int64(w.after)
-				if r, blocked := b.blocked[key]; blocked {
-					swept = min(swept, r.ID-1)
+				if id, blocked := b.blocked[key]; blocked {
+					swept = min(swept, id-1)
 				}
 				if err := q.SetSwept(ctx, db.SetSweptParams{Swept: swept, ID: key}); err != nil {
 					return nil, fmt.Errorf("write how far messages are deleted: %w", err)

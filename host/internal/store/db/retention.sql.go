@@ -200,7 +200,7 @@ func (q *Queries) NextRemoved(ctx context.Context) (int64, error) {
 }
 
 const oldMessages = `-- name: OldMessages :many
-SELECT id, channel, conversation, reply_to FROM message
+SELECT id, channel, conversation FROM message
 WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT ?3
 `
 
@@ -214,7 +214,6 @@ type OldMessagesRow struct {
 	ID           int64
 	Channel      int64
 	Conversation int64
-	ReplyTo      int64
 }
 
 func (q *Queries) OldMessages(ctx context.Context, arg OldMessagesParams) ([]OldMessagesRow, error) {
@@ -226,12 +225,7 @@ func (q *Queries) OldMessages(ctx context.Context, arg OldMessagesParams) ([]Old
 	items := []OldMessagesRow{}
 	for rows.Next() {
 		var i OldMessagesRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ReplyTo,
-		); err != nil {
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Conversation); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
