@@ -46,7 +46,7 @@ type broom struct {
 	*Store
 	max int64 // bytes that database and attachments may take; 0 = any
 
-	mu      sync.Mutex                  // held during a pass; guards what follows
+	mu      sync.Mutex      // held during a pass; guards what follows
 	blocked map[int64]int64 // by channel: its oldest message that is not finished
 	warned  time.Time
 }
