@@ -101,26 +101,3 @@ WHERE m.id > sqlc.arg(after) AND m.direction = 0 AND m.state = sqlc.arg(received
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after) AND a.status = 0)
   AND m.id NOT IN (SELECT p.message FROM pending p)
 ORDER BY m.id LIMIT sqlc.arg(n);
-
--- name: SweepConversations :many
-SELECT id, head FROM conversation WHERE channel = ? LIMIT 100;
-
--- name: SweepChain :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT chain.id, chain.prev FROM chain LIMIT sqlc.arg(n);
-
--- name: DeleteMessages :exec
-DELETE FROM message WHERE id IN (sqlc.slice('ids'));
-
--- name: DeleteLives :exec
-DELETE FROM life WHERE message IN (sqlc.slice('ids'));
-
--- name: SetConversationHead :exec
-UPDATE conversation SET head = ? WHERE id = ?;
-
--- name: DeleteConversation :exec
-DELETE FROM conversation WHERE id = ?;

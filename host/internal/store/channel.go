@@ -26,6 +26,7 @@ type Channel struct {
 	Users     []string // user ids that may speak; empty = all
 	Profile   wire.Profile
 	Limits    QueueLimits
+	Retention int // days that messages are kept; 0 = for ever
 	CreatedAt time.Time
 }
 
@@ -89,7 +90,9 @@ func (s *Store) CreateChannel(ctx context.Context, c Channel, t *NewToken, by Ch
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.InsertChannel(ctx, db.InsertChannelParams{
 			Uid: c.ID, Name: c.Name, Kind: c.Kind, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
-			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits), CreatedAt: s.now().UnixMilli(),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits),
+			RetentionDays: int64(c.Retention), Swept: int64(s.NewID()), // no message of the channel is older
+			CreatedAt: s.now().UnixMilli(),
 		})
 		if breaks(err, "channel.name") {
 			return ErrNameTaken
@@ -118,7 +121,7 @@ func (s *Store) UpdateChannel(ctx context.Context, c Channel, by Change) (Channe
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.UpdateChannel(ctx, db.UpdateChannelParams{
 			ID: c.Key, Name: c.Name, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
-			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits), RetentionDays: int64(c.Retention),
 		})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -206,7 +209,7 @@ func (s *Store) Channels(ctx context.Context, after int64, n int) ([]Channel, er
 
 func channel(r db.Channel) (Channel, error) {
 	c := Channel{
-		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled != 0, Agent: r.Agent, Queue: r.Queue != 0,
+		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled != 0, Agent: r.Agent, Queue: r.Queue != 0, Retention: int(r.RetentionDays),
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 	}
 	for _, f := range []struct {

@@ -121,7 +121,12 @@ func (s *Store) newest(ctx context.Context, in Scope, before MessageID) (int64, 
 	if before != 0 {
 		m, err := s.read.MessageByID(ctx, int64(before))
 		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && m.Channel != in.Chain.Channel:
+		case errors.Is(err, sql.ErrNoRows):
+			if deleted, err := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || err != nil {
+				return 0, err
+			}
+			return 0, ErrNotFound
+		case err == nil && m.Channel != in.Chain.Channel:
 			return 0, ErrNotFound
 		case err != nil:
 			return 0, fmt.Errorf("read cursor: %w", err)

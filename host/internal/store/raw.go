@@ -126,6 +126,9 @@ func (c *raw) exec(sql string) error {
 // rolled it back already.
 func (c *raw) inTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
+// changes is how many rows the last statement changed.
+func (c *raw) changes() int32 { return sqlite3.Xsqlite3_changes(c.tls, c.db) }
+
 func (c *raw) prepare(sql string) (*stmt, error) {
 	z, err := libc.CString(sql)
 	if err != nil {

@@ -32,6 +32,8 @@ type writer struct {
 	status, fill          *stmt
 	saveCursor            *stmt
 	handle, life          *stmt
+	name, unname          *stmt
+	names                 func(parts, meta []byte) []string // see Options
 	now                   func() time.Time
 	addConversation       *stmt
 	updateConversation    *stmt
@@ -80,6 +82,8 @@ func (w *writer) prepare() (err error) {
 		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
 		{&w.handle, "UPDATE message SET handle = ? WHERE id = ?"},
 		{&w.life, "INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?)"},
+		{&w.name, "INSERT OR IGNORE INTO attachment (path, message) VALUES (?, ?)"},
+		{&w.unname, "DELETE FROM attachment WHERE message = ?"},
 		{&w.saveCursor, "INSERT INTO cursor (channel, value) VALUES (?, ?) ON CONFLICT (channel) DO UPDATE SET value = excluded.value"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},

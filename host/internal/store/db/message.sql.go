@@ -8,7 +8,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"strings"
 )
 
 const breakStreams = `-- name: BreakStreams :execrows
@@ -316,53 +315,6 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Ent
 		return nil, err
 	}
 	return items, nil
-}
-
-const deleteConversation = `-- name: DeleteConversation :exec
-DELETE FROM conversation WHERE id = ?
-`
-
-func (q *Queries) DeleteConversation(ctx context.Context, id int64) error {
-	_, err := q.db.ExecContext(ctx, deleteConversation, id)
-	return err
-}
-
-const deleteLives = `-- name: DeleteLives :exec
-DELETE FROM life WHERE message IN (/*SLICE:ids*/?)
-`
-
-func (q *Queries) DeleteLives(ctx context.Context, ids []int64) error {
-	query := deleteLives
-	var queryParams []interface{}
-	if len(ids) > 0 {
-		for _, v := range ids {
-			queryParams = append(queryParams, v)
-		}
-		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
-	} else {
-		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
-	}
-	_, err := q.db.ExecContext(ctx, query, queryParams...)
-	return err
-}
-
-const deleteMessages = `-- name: DeleteMessages :exec
-DELETE FROM message WHERE id IN (/*SLICE:ids*/?)
-`
-
-func (q *Queries) DeleteMessages(ctx context.Context, ids []int64) error {
-	query := deleteMessages
-	var queryParams []interface{}
-	if len(ids) > 0 {
-		for _, v := range ids {
-			queryParams = append(queryParams, v)
-		}
-		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
-	} else {
-		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
-	}
-	_, err := q.db.ExecContext(ctx, query, queryParams...)
-	return err
 }
 
 const insertLife = `-- name: InsertLife :exec
@@ -721,20 +673,6 @@ func (q *Queries) RequeueUnacknowledged(ctx context.Context, arg RequeueUnacknow
 	return result.RowsAffected()
 }
 
-const setConversationHead = `-- name: SetConversationHead :exec
-UPDATE conversation SET head = ? WHERE id = ?
-`
-
-type SetConversationHeadParams struct {
-	Head int64
-	ID   int64
-}
-
-func (q *Queries) SetConversationHead(ctx context.Context, arg SetConversationHeadParams) error {
-	_, err := q.db.ExecContext(ctx, setConversationHead, arg.Head, arg.ID)
-	return err
-}
-
 const setMark = `-- name: SetMark :exec
 UPDATE mark SET message = ? WHERE id = 1
 `
@@ -742,80 +680,6 @@ UPDATE mark SET message = ? WHERE id = 1
 func (q *Queries) SetMark(ctx context.Context, message int64) error {
 	_, err := q.db.ExecContext(ctx, setMark, message)
 	return err
-}
-
-const sweepChain = `-- name: SweepChain :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = ?2
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT chain.id, chain.prev FROM chain LIMIT ?1
-`
-
-type SweepChainParams struct {
-	N      int64
-	Newest int64
-}
-
-type SweepChainRow struct {
-	ID   int64
-	Prev int64
-}
-
-func (q *Queries) SweepChain(ctx context.Context, arg SweepChainParams) ([]SweepChainRow, error) {
-	rows, err := q.db.QueryContext(ctx, sweepChain, arg.N, arg.Newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SweepChainRow{}
-	for rows.Next() {
-		var i SweepChainRow
-		if err := rows.Scan(&i.ID, &i.Prev); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const sweepConversations = `-- name: SweepConversations :many
-SELECT id, head FROM conversation WHERE channel = ? LIMIT 100
-`
-
-type SweepConversationsRow struct {
-	ID   int64
-	Head int64
-}
-
-func (q *Queries) SweepConversations(ctx context.Context, channel int64) ([]SweepConversationsRow, error) {
-	rows, err := q.db.QueryContext(ctx, sweepConversations, channel)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SweepConversationsRow{}
-	for rows.Next() {
-		var i SweepConversationsRow
-		if err := rows.Scan(&i.ID, &i.Head); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const unanswered = `-- name: Unanswered :many
