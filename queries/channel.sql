@@ -1,9 +1,9 @@
 -- name: InsertChannel :one
-INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, swept, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *;
+INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, rate_limit, swept, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *;
 
 -- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?
 WHERE id = ? RETURNING *;
 
 -- name: DeleteChannel :exec

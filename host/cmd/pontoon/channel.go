@@ -75,7 +75,7 @@ type policyFlags struct {
 	queue                 bool
 	ttl                   time.Duration
 	length, attempts      int
-	days                  int
+	days, rate            int
 }
 
 func (p *policyFlags) add(cmd *cobra.Command) {
@@ -90,6 +90,7 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 	f.IntVar(&p.length, "queue-length", 0, "how many may wait (0 = 10,000)")
 	f.IntVar(&p.attempts, "queue-attempts", 0, "how often a message is tried that the adapter refuses for now (0 = 10)")
 	f.IntVar(&p.days, "retention-days", 0, "delete messages that are older than this many days (0 = keep all)")
+	f.IntVar(&p.rate, "rate-limit", 0, "frames a second that the adapter may send (0 = 20,000)")
 }
 
 // body holds the flags that were given.
@@ -106,6 +107,7 @@ func (p *policyFlags) body() map[string]any {
 		"queue":       func() { b["queue"] = p.queue },
 
 		"retention-days": func() { b["retention_days"] = p.days },
+		"rate-limit":     func() { b["rate_limit"] = p.rate },
 
 		"queue-ttl": limits, "queue-length": limits, "queue-attempts": limits,
 	} {

@@ -124,6 +124,15 @@ func (a *Attachment) Detach() {
 	}
 }
 
+// Allow counts a received frame. It is false if there were too many: most is how
+// many a second there may be.
+func (a *Attachment) Allow() (ok bool, most int) {
+	if a.channel.frames.Allow() {
+		return true, 0
+	}
+	return false, a.channel.frames.Burst()
+}
+
 // Remember commits where the adapter reads on, of a frame that leaves nothing else.
 func (a *Attachment) Remember(cursor string) {
 	a.channel.hub.Store.Append(&store.Unit{Chain: a.channel.chain, Cursor: cursor})

@@ -4,12 +4,15 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
@@ -32,6 +35,9 @@ const TypingDelay = 300 * time.Millisecond
 // RecoverGrace is how long turns left over from before a restart wait for their
 // adapter.
 const RecoverGrace = 30 * time.Second
+
+// DefaultRate is how many frames a second a channel's adapter may send, and at once.
+const DefaultRate = 20_000
 
 // AgentNone is the name that routes a channel to nobody: store only.
 const AgentNone = "none"
@@ -92,6 +98,7 @@ type Options struct {
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
 	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
+	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
 }
 
 // Hub is the routing of one host.
@@ -133,6 +140,7 @@ func New(o Options) *Hub {
 	if h.TTL == 0 {
 		h.TTL = delivery.DefaultTTL
 	}
+	h.Rate = cmp.Or(h.Rate, DefaultRate)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.wg.Go(h.clock)
 	return h
@@ -185,6 +193,7 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 	}
 	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog),
 		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}, stuck: map[store.MessageID][]change{}}
+	c.frames = rate.NewLimiter(rate.Limit(c.policy.rate(h.Rate)), c.policy.rate(h.Rate))
 	h.channels[row.Key] = c
 	return c, nil
 }

@@ -49,7 +49,7 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 }
 
 const channelByID = `-- name: ChannelByID :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone FROM channel WHERE id = ?
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id = ?
 `
 
 func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
@@ -72,12 +72,13 @@ func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
 		&i.RetentionDays,
 		&i.Swept,
 		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }
 
 const channelByRef = `-- name: ChannelByRef :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone FROM channel WHERE uid = ?1 OR name = ?1
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE uid = ?1 OR name = ?1
 `
 
 func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error) {
@@ -100,12 +101,13 @@ func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error)
 		&i.RetentionDays,
 		&i.Swept,
 		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }
 
 const channels = `-- name: Channels :many
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type ChannelsParams struct {
@@ -139,6 +141,7 @@ func (q *Queries) Channels(ctx context.Context, arg ChannelsParams) ([]Channel, 
 			&i.RetentionDays,
 			&i.Swept,
 			&i.Gone,
+			&i.RateLimit,
 		); err != nil {
 			return nil, err
 		}
@@ -215,8 +218,8 @@ func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error 
 }
 
 const insertChannel = `-- name: InsertChannel :one
-INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, swept, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone
+INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, rate_limit, swept, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit
 `
 
 type InsertChannelParams struct {
@@ -232,6 +235,7 @@ type InsertChannelParams struct {
 	Profile            string
 	QueueLimits        string
 	RetentionDays      int64
+	RateLimit          int64
 	Swept              int64
 	CreatedAt          int64
 }
@@ -250,6 +254,7 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		arg.Profile,
 		arg.QueueLimits,
 		arg.RetentionDays,
+		arg.RateLimit,
 		arg.Swept,
 		arg.CreatedAt,
 	)
@@ -271,6 +276,7 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		&i.RetentionDays,
 		&i.Swept,
 		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }
@@ -290,8 +296,8 @@ func (q *Queries) InsertRemoved(ctx context.Context, arg InsertRemovedParams) er
 }
 
 const updateChannel = `-- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?
-WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?
+WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit
 `
 
 type UpdateChannelParams struct {
@@ -305,6 +311,7 @@ type UpdateChannelParams struct {
 	Profile            string
 	QueueLimits        string
 	RetentionDays      int64
+	RateLimit          int64
 	ID                 int64
 }
 
@@ -320,6 +327,7 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		arg.Profile,
 		arg.QueueLimits,
 		arg.RetentionDays,
+		arg.RateLimit,
 		arg.ID,
 	)
 	var i Channel
@@ -340,6 +348,7 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		&i.RetentionDays,
 		&i.Swept,
 		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }

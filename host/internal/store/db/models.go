@@ -34,6 +34,7 @@ type Channel struct {
 	RetentionDays      int64
 	Swept              int64
 	Gone               int64
+	RateLimit          int64
 }
 
 type Conversation struct {
