@@ -55,6 +55,11 @@ func openRaw(path string, pragmas ...string) (*raw, error) {
 
 func (c *raw) close() {
 	if c.db != 0 {
+		// With a statement left, the connection would live on, and the log beside
+		// the database would not be written back.
+		for s := sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0) {
+			sqlite3.Xsqlite3_finalize(c.tls, s)
+		}
 		sqlite3.Xsqlite3_close_v2(c.tls, c.db)
 	}
 	c.arena.free(c.tls)
