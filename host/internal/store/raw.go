@@ -92,7 +92,8 @@ func (c *raw) checkpoint(mode checkpointMode) error {
 
 func (c *raw) close() {
 	if c.db != 0 {
-		// A connection with statements would go on as a zombie, and keep the log.
+		// With a statement left, the connection would live on, and the log beside
+		// the database would not be written back.
 		for s := sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0) {
 			sqlite3.Xsqlite3_finalize(c.tls, s)
 		}
