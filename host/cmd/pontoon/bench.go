@@ -47,6 +47,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.Target, "target", "", "url of a running bridge to measure, on a loopback address")
 	f.StringArrayVar(&c.Tokens, "token", nil, "token for it; one for each connection")
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
+	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
 	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchModes(o, &c.Dir), benchAdapter(), &cobra.Command{
 		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,

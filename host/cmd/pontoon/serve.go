@@ -33,6 +33,7 @@ const drainTimeout = 10 * time.Second
 
 func serveCommand(o *clientOptions) *cobra.Command {
 	var c config.Serve
+	var profiles string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the host",
@@ -45,7 +46,14 @@ func serveCommand(o *clientOptions) *cobra.Command {
 			if err := c.Validate(); err != nil {
 				return usageError{err}
 			}
-			return serve(cmd.Context(), c, cmd)
+			if profiles == "" {
+				return serve(cmd.Context(), c, cmd)
+			}
+			stop, err := profile(profiles)
+			if err != nil {
+				return err
+			}
+			return errors.Join(serve(cmd.Context(), c, cmd), stop())
 		},
 	}
 	f := cmd.Flags()
@@ -60,6 +68,8 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
 	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
 	_ = f.MarkHidden("no-shim")
+	f.StringVar(&profiles, "profile", "", "directory for a profile of processor time and one of allocations, written at the end: for developers")
+	_ = f.MarkHidden("profile")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
 	return cmd
 }

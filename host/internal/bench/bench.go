@@ -75,6 +75,7 @@ type LoadConfig struct {
 	Duration  time.Duration // of one measurement
 	Messages  int           // of one measurement, if greater than 0; Duration bounds it then
 	NoRaw     bool          // measure no raw server beside
+	Profile   string        // directory for the own host's profiles; "" = none
 
 	// Target is the url of a bridge to measure in place of an own host, on a
 	// loopback address. Tokens are its credentials, one for each connection;
@@ -193,7 +194,7 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 			return stop, fmt.Errorf("make data directory: %w", err)
 		}
 		stops = append(stops, func() { _ = os.RemoveAll(b.dir) })
-		h, err := startHost(ctx, b.Exe, b.dir)
+		h, err := startHost(ctx, b.Exe, b.dir, profiled(b.Profile)...)
 		if err != nil {
 			return stop, err
 		}

@@ -82,6 +82,9 @@ func (c *raw) exec(sql string) error {
 // rolled it back already.
 func (c *raw) inTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
+// lastRow is the rowid that was inserted last.
+func (c *raw) lastRow() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
+
 func (c *raw) prepare(sql string) (*stmt, error) {
 	z, err := libc.CString(sql)
 	if err != nil {
