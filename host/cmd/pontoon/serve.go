@@ -182,6 +182,7 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
 	start(&rest, "attachments", s.files.Serve)
+	start(&rest, "heap", serveHeap)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
 		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
