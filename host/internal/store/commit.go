@@ -55,10 +55,10 @@ func (w *writer) finish(units []*Unit, err error, b *batch) {
 	default:
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	if err == nil {
+		w.unfinished.note(units)
+	}
 	for _, u := range units {
-		if err == nil {
-			w.unfinished.note(u)
-		}
 		if u.Done != nil {
 			u.Done(Result{Err: err, batch: b})
 		}
