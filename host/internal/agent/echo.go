@@ -25,14 +25,14 @@ var (
 	_ hub.Pure  = (*Echo)(nil)
 )
 
-// Answer implements hub.Pure for all but !typing and !stream.
+// Answer implements hub.Pure for all but !typing, !stream and !turn.
 func (e *Echo) Answer(t *hub.Turn) ([]message.Message, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(t.Message.Text), " ")
 	if t.Message.Meta[message.MetaAction] != nil || !strings.HasPrefix(name, "!") { // an action is never a command of ours
 		return []message.Message{message.Text("echo: " + t.Message.Text)}, true
 	}
 	switch strings.ToLower(name) {
-	case "!typing", "!stream":
+	case "!typing", "!stream", "!turn":
 		return nil, false
 	case "!card":
 		return one(message.New(message.NewCard(card())))
@@ -60,7 +60,11 @@ func one(m message.Message) ([]message.Message, bool) { return []message.Message
 // Handle implements hub.Agent for the commands that take their time.
 func (e *Echo) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(t.Message.Text), " ")
-	if strings.EqualFold(name, "!typing") {
+	switch strings.ToLower(name) {
+	case "!turn": // answered as by an agent that has to ask somebody
+		_, err := r.Send(ctx, message.Text("echo: "+rest))
+		return err
+	case "!typing":
 		r.Typing(true)
 		if err := e.pause(ctx); err != nil {
 			return err
