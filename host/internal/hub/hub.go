@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
@@ -104,6 +105,9 @@ type Hub struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	rested  chan func() // to goroutines that have done their work
+	resting atomic.Int32
+
 	replays sync.Mutex // held while a message is replayed
 
 	mu       sync.Mutex // guards channels and closed
@@ -113,7 +117,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func()), names: []string{AgentNone}}
 	if h.TypingDelay == 0 {
 		h.TypingDelay = TypingDelay
 	}
@@ -152,8 +156,33 @@ func (h *Hub) spawn(fn func()) bool {
 	if h.closed {
 		return false
 	}
-	h.wg.Go(fn)
+	select {
+	case h.rested <- fn:
+	default:
+		h.wg.Go(func() { h.work(fn) })
+	}
 	return true
+}
+
+// maxRested goroutines wait for more to do: their stacks have grown already.
+const maxRested = 256
+
+// work runs fn and what spawn passes on later.
+func (h *Hub) work(fn func()) {
+	for {
+		fn()
+		fn = nil
+		if h.resting.Add(1) > maxRested {
+			h.resting.Add(-1)
+			return
+		}
+		select {
+		case fn = <-h.rested:
+			h.resting.Add(-1)
+		case <-h.ctx.Done():
+			return
+		}
+	}
 }
 
 // AgentNames lists who may be routed to.

@@ -270,6 +270,18 @@ func (w *writer) saveConversations() error {
 		if c.saved && c.next == c.now {
 			continue
 		}
+		if c.saved && c.next.Settings == c.now.Settings && c.next.offer == c.now.offer {
+			s := w.moveConversation // as nearly always
+			s.int(c.next.turns)
+			s.int(int64(c.next.head))
+			s.int(int64(c.next.lastIn))
+			s.int(int64(c.next.lastOut))
+			s.int(c.ID)
+			if err := s.run(); err != nil {
+				return err
+			}
+			continue
+		}
 		s := w.updateConversation
 		if !c.saved {
 			s = w.addConversation

@@ -29,6 +29,7 @@ type writer struct {
 	now                  func() time.Time
 	addConversation      *stmt
 	updateConversation   *stmt
+	moveConversation     *stmt
 	unfinished           *unfinished
 	busy                 []*Conversation // touched by this batch
 	chains               []*Chain        // touched by this batch
@@ -76,6 +77,7 @@ func (w *writer) prepare() (err error) {
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +
 			"WHERE id = ?"},
+		{&w.moveConversation, "UPDATE conversation SET turns = ?, head = ?, last_in = ?, last_out = ? WHERE id = ?"},
 	} {
 		if *p.dst, err = w.db.prepare(p.sql); err != nil {
 			return err
