@@ -31,9 +31,18 @@ func (e *Echo) Answer(t *hub.Turn) ([]message.Message, bool) {
 	if t.Message.Meta[message.MetaAction] != nil || !strings.HasPrefix(name, "!") { // an action is never a command of ours
 		return []message.Message{message.Text("echo: " + t.Message.Text)}, true
 	}
-	switch strings.ToLower(name) {
+	switch name = strings.ToLower(name); name {
 	case "!typing", "!stream", "!turn":
 		return nil, false
+	}
+	return e.show(t, name, rest)
+}
+
+// show is apart from Answer, whose stack it would make large for every message.
+//
+//go:noinline
+func (e *Echo) show(t *hub.Turn, name, rest string) ([]message.Message, bool) {
+	switch name {
 	case "!card":
 		return one(message.New(message.NewCard(card())))
 	case "!buttons":

@@ -164,15 +164,12 @@ func (h *Hub) spawn(fn func()) bool {
 	return true
 }
 
-// maxRested goroutines wait for more to do: their stacks have grown already.
-const maxRested = 256
-
-// work runs fn and what spawn passes on later.
+// work runs fn and what spawn passes on later, on a stack that has grown already.
 func (h *Hub) work(fn func()) {
 	for {
 		fn()
 		fn = nil
-		if h.resting.Add(1) > maxRested {
+		if h.resting.Add(1) > maxTurns {
 			h.resting.Add(-1)
 			return
 		}
