@@ -130,6 +130,9 @@ func (c *raw) inTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tl
 // changes is how many rows the last statement changed.
 func (c *raw) changes() int32 { return sqlite3.Xsqlite3_changes(c.tls, c.db) }
 
+// lastRow is the rowid that was inserted last.
+func (c *raw) lastRow() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
+
 func (c *raw) prepare(sql string) (*stmt, error) {
 	z, err := libc.CString(sql)
 	if err != nil {
