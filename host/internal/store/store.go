@@ -47,8 +47,10 @@ type Store struct {
 	admin  *sql.DB      // one connection, used on the writer's goroutine only
 	read   *db.Queries
 	readDB *sql.DB
-	w      *writer
-	open   *unfinished
+	// walkers read the history, where every page counts.
+	walkers *readerPool
+	w       *writer
+	open    *unfinished
 
 	mu     sync.Mutex // guards chains
 	chains map[int64]*Chain
@@ -105,6 +107,9 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.read = db.New(s.readDB)
+	s.walkers = newReaderPool(readers, func() (*reader, error) {
+		return openReader(path, fmt.Sprintf("busy_timeout=%d", o.BusyTimeout.Milliseconds()), "query_only=1")
+	})
 
 	s.open = &unfinished{ids: map[MessageID]struct{}{}}
 	s.w = &writer{wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}}
@@ -204,6 +209,9 @@ func (s *Store) Close() error {
 
 func (s *Store) release() error {
 	var errs []error
+	if s.walkers != nil {
+		s.walkers.close()
+	}
 	if s.w != nil && s.w.db != nil {
 		s.w.db.close()
 	}
