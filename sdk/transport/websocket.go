@@ -23,6 +23,10 @@ import (
 // bufferSize keeps an idle connection small; larger frames pass through.
 const bufferSize = 1024
 
+// peekSize is what gorilla itself holds of the input for as long as the
+// connection lives: enough for the head of a frame. The rest is the socket's.
+const peekSize = 128
+
 // A close frame as RFC 6455 has it on the wire: the final bit and the opcode,
 // and never longer than this.
 const (
@@ -53,7 +57,7 @@ var _ Conn = (*WebSocket)(nil)
 // it has answered the request.
 func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
 	up := websocket.Upgrader{
-		ReadBufferSize:  bufferSize,
+		ReadBufferSize:  peekSize,
 		WriteBufferSize: bufferSize,
 		WriteBufferPool: &writeBuffers,
 		// The token is the only credential and is not ambient: a page of
@@ -76,14 +80,14 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 		if err != nil {
 			return nil, err
 		}
-		s = &socket{Conn: c}
+		s = newSocket(c)
 		return s, nil
 	}
 	var tcp net.Dialer
 	d := websocket.Dialer{
 		Proxy:            http.ProxyFromEnvironment,
 		HandshakeTimeout: WriteTimeout,
-		ReadBufferSize:   bufferSize,
+		ReadBufferSize:   peekSize,
 		WriteBufferSize:  bufferSize,
 		WriteBufferPool:  &writeBuffers,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -256,79 +260,6 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.socket = &socket{Conn: c}
+	h.socket = newSocket(c)
 	return h.socket, rw, nil
-}
-
-// socket notes when the peer was heard, and gathers the frames of one Write.
-type socket struct {
-	net.Conn
-	heard atomic.Int64
-
-	mu     sync.Mutex
-	corked *[]byte
-}
-
-func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	if n > 0 {
-		s.heard.Store(time.Now().UnixNano())
-	}
-	return n, err
-}
-
-func (s *socket) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	if s.corked == nil {
-		s.mu.Unlock()
-		return s.Conn.Write(p)
-	}
-	defer s.mu.Unlock()
-	*s.corked = append(*s.corked, p...)
-	if len(p) == 0 || p[0] != finalClose || len(p) > maxControl {
-		return len(p), nil
-	}
-	// A close frame of another goroutine can't wait: the connection may end.
-	_, err := s.Conn.Write(*s.corked)
-	*s.corked = (*s.corked)[:0]
-	return len(p), err
-}
-
-// SetWriteDeadline puts our limit in place of gorilla's "none", which comes
-// with every frame; while frames are gathered, uncork sets it once for all.
-func (s *socket) SetWriteDeadline(t time.Time) error {
-	if t.IsZero() {
-		s.mu.Lock()
-		corked := s.corked != nil
-		s.mu.Unlock()
-		if corked {
-			return nil
-		}
-		t = time.Now().Add(WriteTimeout)
-	}
-	return s.Conn.SetWriteDeadline(t)
-}
-
-func (s *socket) cork() {
-	s.mu.Lock()
-	s.corked = readBuffers.Get().(*[]byte)
-	*s.corked = (*s.corked)[:0]
-	s.mu.Unlock()
-}
-
-func (s *socket) uncork() error {
-	s.mu.Lock()
-	b := s.corked
-	s.corked = nil
-	s.mu.Unlock()
-	if len(*b) == 0 {
-		return nil
-	}
-	// Here, since a pong in between may have set a shorter one.
-	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
-	_, err := s.Conn.Write(*b)
-	if cap(*b) <= 64<<10 {
-		readBuffers.Put(b)
-	}
-	return err
 }

@@ -169,6 +169,7 @@ func (s *services) serve(ctx context.Context) error {
 			}
 		})
 	}
+	start(&rest, "memory", giveBack)
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
 	start(&rest, "attachments", s.files.Serve)

@@ -208,6 +208,7 @@ func (s *Slots) Close() {
 func (s *Slots) Serve(ctx context.Context) error {
 	tick := time.NewTicker(max(time.Millisecond, min(s.PingInterval, s.SilenceTimeout-s.PingInterval, time.Second)))
 	defer tick.Stop()
+	var look []expiry
 	for {
 		select {
 		case <-ctx.Done():
@@ -215,19 +216,27 @@ func (s *Slots) Serve(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now := time.Now()
-		for n, expires := range s.expiries() {
-			n.pulse(now, expires)
+		look = s.expiries(look[:0])
+		for _, l := range look {
+			l.session.pulse(now, l.expires)
 		}
+		clear(look) // an idle host keeps the room, but nobody who has gone
 	}
 }
 
-func (s *Slots) expiries() map[*Session]time.Time {
+// expiry is when a session's token expires; zero = never.
+type expiry struct {
+	session *Session
+	expires time.Time
+}
+
+// expiries appends those of all who were let in.
+func (s *Slots) expiries(all []expiry) []expiry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make(map[*Session]time.Time, len(s.all))
 	for n := range s.all {
 		if n.admitted {
-			all[n] = n.grant.ExpiresAt
+			all = append(all, expiry{n, n.grant.ExpiresAt})
 		}
 	}
 	return all
