@@ -46,9 +46,9 @@ var (
 type WebSocket struct {
 	ws     *websocket.Conn
 	socket *socket
-	frame  *[]byte       // the buffer of the frame that Read returned last
-	closed atomic.Bool   // Close was called …
-	said   chan struct{} // … and is done with the close frame
+	frame  *[]byte        // the buffer of the frame that Read returned last
+	closed atomic.Bool    // Close was called …
+	said   sync.WaitGroup // … and is done with the close frame
 }
 
 var _ Conn = (*WebSocket)(nil)
@@ -114,7 +114,9 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 	s.heard.Store(time.Now().UnixNano())
 	ws.SetReadLimit(wire.MaxFrame)
-	return &WebSocket{ws: ws, socket: s, said: make(chan struct{})}
+	c := &WebSocket{ws: ws, socket: s}
+	c.said.Add(1)
+	return c
 }
 
 // Read implements Conn.
@@ -172,7 +174,7 @@ func (c *WebSocket) release() {
 func (c *WebSocket) finish(err error) error {
 	c.release()
 	if c.closed.Load() {
-		<-c.said // nothing may end the stream before the close frame
+		c.said.Wait() // nothing may end the stream before the close frame
 	}
 	_ = c.socket.SetReadDeadline(time.Now().Add(LingerTimeout))
 	var byPeer *websocket.CloseError
@@ -241,7 +243,7 @@ func (c *WebSocket) Close(code wire.CloseCode, why string) error {
 	}
 	deadline := time.Now().Add(LingerTimeout)
 	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
-	close(c.said)
+	c.said.Done()
 	derr := c.socket.SetReadDeadline(deadline)
 	if err == nil && !errors.Is(derr, net.ErrClosed) { // the peer has answered already: Read has ended
 		err = derr
