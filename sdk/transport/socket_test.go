@@ -83,5 +83,5 @@ func TestFramesOverTLS(t *testing.T) {
 		}
 	}
 	_ = client.Close()
-	<-ends(host)
+	receive(t, "end", ends(host))
 }
