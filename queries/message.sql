@@ -20,26 +20,6 @@ SELECT * FROM entry m WHERE m.channel = ? AND m.platform_id = ?;
 -- name: BreakStreams :execrows
 UPDATE message SET status = sqlc.arg(broken) WHERE id > sqlc.arg(after) AND status = sqlc.arg(streaming);
 
--- name: ConversationHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.* FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(sqlc.narg(direction) AS INTEGER), m.direction)
-LIMIT sqlc.arg(n);
-
--- name: ChannelHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev_channel FROM message first WHERE first.id = sqlc.arg(newest)
-    UNION ALL
-    SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.* FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(sqlc.narg(direction) AS INTEGER), m.direction)
-LIMIT sqlc.arg(n);
-
 -- name: MessagesAfter :many
 SELECT * FROM entry m
 WHERE m.id > sqlc.arg(after) ORDER BY m.id LIMIT sqlc.arg(n);

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -19,6 +20,11 @@ const (
 	maxControl = 2 + 4 + 125
 )
 
+// inputSize is how much is read from the system at once: many small frames.
+const inputSize = 16 << 10
+
+var inputs = sync.Pool{New: func() any { b := make([]byte, inputSize); return &b }}
+
 // hijacker puts our socket under gorilla's connection.
 type hijacker struct {
 	http.ResponseWriter
@@ -30,66 +36,72 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	h.socket = &socket{Conn: c}
+	h.socket = newSocket(c)
 	return h.socket, rw, nil
 }
 
-// socket notes when the peer was heard, reads ahead while much comes, and writes
-// many frames at once.
+// socket notes when the peer was heard, writes many frames at once, and
+// reads many frames at once into a buffer that it holds only while there is
+// something in it: while a connection is idle, it holds none.
 type socket struct {
 	net.Conn
 	heard atomic.Int64
 
-	// Of the reading goroutine.
-	full   bool    // the last read filled its buffer: more waits, surely
-	buffer *[]byte // holds ahead; nil = none
-	ahead  []byte  // read, and not asked for yet
+	// of Read alone
+	raw    syscall.RawConn    // nil = nothing but Conn.Read is there: it holds a buffer while it waits
+	accept func(uintptr) bool // s.readNow
+	input  *[]byte            // of inputs; nil = none
+	rest   []byte             // of input: what Read has not returned yet
+	err    error              // of readNow
 
 	mu     sync.Mutex // guards what follows
 	corked *[]byte
 	closed bool // a close frame was written: no frame may follow
 }
 
-// aheadSize is what one read may take of a peer that sends fast. The buffer is
-// lent for as long as it holds something, so that an idle connection has none.
-const aheadSize = 16 << 10
-
-var aheadBuffers = sync.Pool{New: func() any { b := make([]byte, aheadSize); return &b }}
+func newSocket(c net.Conn) *socket {
+	s := &socket{Conn: c}
+	if sc, ok := c.(syscall.Conn); ok && canReadNow {
+		s.accept = s.readNow
+		s.raw, _ = sc.SyscallConn() // an error leaves it nil
+	}
+	return s
+}
 
 func (s *socket) Read(p []byte) (int, error) {
-	if len(s.ahead) == 0 && (!s.full || len(p) >= aheadSize) {
-		n, err := s.Conn.Read(p)
-		s.full = n == len(p)
-		s.hear(n)
-		return n, err
-	}
-	if len(s.ahead) == 0 {
-		s.buffer = aheadBuffers.Get().(*[]byte)
-		n, err := s.Conn.Read(*s.buffer)
-		s.full = n == aheadSize
-		s.ahead = (*s.buffer)[:n]
-		s.hear(n)
-		if n == 0 {
-			s.giveBack()
+	if len(s.rest) == 0 {
+		if err := s.fill(); err != nil {
 			return 0, err
-		} // an error that came with bytes comes again
+		}
+		s.heard.Store(time.Now().UnixNano())
 	}
-	n := copy(p, s.ahead)
-	if s.ahead = s.ahead[n:]; len(s.ahead) == 0 {
-		s.giveBack()
+	n := copy(p, s.rest)
+	if s.rest = s.rest[n:]; len(s.rest) == 0 {
+		inputs.Put(s.input)
+		s.input = nil
 	}
 	return n, nil
 }
 
-func (s *socket) hear(n int) {
-	if n > 0 {
-		s.heard.Store(time.Now().UnixNano())
+// fill waits for input and takes what is there.
+func (s *socket) fill() error {
+	if s.raw != nil {
+		if err := s.raw.Read(s.accept); err != nil {
+			return err
+		}
+		return s.err
 	}
-}
-
-func (s *socket) giveBack() {
-	aheadBuffers.Put(s.buffer)
-	s.buffer, s.ahead = nil, nil
+	b := inputs.Get().(*[]byte)
+	n, err := s.Conn.Read(*b)
+	for n == 0 && err == nil {
+		n, err = s.Conn.Read(*b)
+	}
+	if n == 0 {
+		inputs.Put(b)
+		return err
+	}
+	s.input, s.rest = b, (*b)[:n] // an error comes again
+	return nil
 }
 
 // send writes text frames as the host does, all at once.

@@ -48,18 +48,17 @@ type Stream struct {
 	over   atomic.Bool // gRPC has taken the stream back: nothing may be sent
 
 	writing sync.Mutex
-	late    *time.Timer // ends a write that hangs
+	watch   watch
 }
 
 var _ Conn = (*Stream)(nil)
 
 func newStream(h half, cancel context.CancelFunc) *Stream {
 	s := &Stream{half: h, cancel: cancel}
-	s.late = time.AfterFunc(WriteTimeout, func() {
+	s.watch.hangs = func() {
 		s.stuck.Store(true)
 		cancel()
-	})
-	s.late.Stop()
+	}
 	s.touch()
 	return s
 }
@@ -127,7 +126,6 @@ func (s *Stream) meaning(err error) error {
 
 func (s *Stream) finish(err error) error {
 	s.ended.Store(true)
-	s.late.Stop()
 	s.cancel()
 	return err
 }
@@ -142,8 +140,8 @@ func (s *Stream) Write(frames ...[]byte) error {
 	case s.over.Load():
 		return errBroken
 	}
-	s.late.Reset(WriteTimeout)
-	defer s.late.Stop()
+	s.watch.begin()
+	defer s.watch.end()
 	for _, frame := range frames {
 		if err := s.half.Send(&pb.Frame{Json: frame}); err != nil {
 			switch {

@@ -22,6 +22,10 @@ import (
 // bufferSize keeps an idle connection small; larger frames pass through.
 const bufferSize = 1024
 
+// peekSize is what gorilla itself holds of the input for as long as the
+// connection lives: enough for the head of a frame. The rest is the socket's.
+const peekSize = 128
+
 // lingerBytes bounds what is read and thrown away after a close frame was sent.
 const lingerBytes = 1 << 20
 
@@ -34,10 +38,10 @@ var (
 type WebSocket struct {
 	ws     *websocket.Conn
 	socket *socket
-	host   bool          // this is the host's end, which does not mask what it writes
-	frame  *[]byte       // the buffer of the frame that Read returned last
-	closed atomic.Bool   // Close was called …
-	said   chan struct{} // … and is done with the close frame
+	host   bool           // this is the host's end, which does not mask what it writes
+	frame  *[]byte        // the buffer of the frame that Read returned last
+	closed atomic.Bool    // Close was called …
+	said   sync.WaitGroup // … and is done with the close frame
 }
 
 var _ Conn = (*WebSocket)(nil)
@@ -46,7 +50,7 @@ var _ Conn = (*WebSocket)(nil)
 // it has answered the request.
 func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
 	up := websocket.Upgrader{
-		ReadBufferSize:  bufferSize,
+		ReadBufferSize:  peekSize,
 		WriteBufferSize: bufferSize,
 		WriteBufferPool: &writeBuffers,
 		// The token is the only credential and is not ambient: a page of
@@ -71,14 +75,14 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 		if err != nil {
 			return nil, err
 		}
-		s = &socket{Conn: c}
+		s = newSocket(c)
 		return s, nil
 	}
 	var tcp net.Dialer
 	d := websocket.Dialer{
 		Proxy:            http.ProxyFromEnvironment,
 		HandshakeTimeout: WriteTimeout,
-		ReadBufferSize:   bufferSize,
+		ReadBufferSize:   peekSize,
 		WriteBufferSize:  bufferSize,
 		WriteBufferPool:  &writeBuffers,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -105,7 +109,9 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 	s.heard.Store(time.Now().UnixNano())
 	ws.SetReadLimit(wire.MaxFrame)
-	return &WebSocket{ws: ws, socket: s, said: make(chan struct{})}
+	c := &WebSocket{ws: ws, socket: s}
+	c.said.Add(1)
+	return c
 }
 
 // Read implements Conn.
@@ -163,7 +169,7 @@ func (c *WebSocket) release() {
 func (c *WebSocket) finish(err error) error {
 	c.release()
 	if c.closed.Load() {
-		<-c.said // nothing may end the stream before the close frame
+		c.said.Wait() // nothing may end the stream before the close frame
 	}
 	_ = c.socket.SetReadDeadline(time.Now().Add(LingerTimeout))
 	var byPeer *websocket.CloseError
@@ -235,7 +241,7 @@ func (c *WebSocket) Close(code wire.CloseCode, why string) error {
 	}
 	deadline := time.Now().Add(LingerTimeout)
 	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
-	close(c.said)
+	c.said.Done()
 	derr := c.socket.SetReadDeadline(deadline)
 	if err == nil && !errors.Is(derr, net.ErrClosed) { // the peer has answered already: Read has ended
 		err = derr

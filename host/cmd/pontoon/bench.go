@@ -51,7 +51,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
 	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
-	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchModes(o, &c.Dir), benchAdapter(), &cobra.Command{
+	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchModes(o, &c.Dir), benchDeep(o, &c.Dir), benchStream(o), benchAdapter(), benchStreamEcho(), &cobra.Command{
 		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
 	})
@@ -146,6 +146,58 @@ func benchModes(o *clientOptions, dir *string) *cobra.Command {
 	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each")
 	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement; short, since one session may send 20,000 frames a second for longer")
 	return cmd
+}
+
+func benchDeep(o *clientOptions, dir *string) *cobra.Command {
+	var c bench.DeepConfig
+	cmd := &cobra.Command{
+		Use: "deep", Short: "Measure what a message costs when many are stored", Args: cobra.NoArgs,
+		Long: "Store many messages, then put the same load on that database and on new ones in turns. 10 million take\n" +
+			"about 4 GB in --dir, which are removed afterwards.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = *dir
+			var exe string // it has no other process
+			return runBench(cmd, o, &exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Deep(cmd.Context(), c)
+				return verdict{&r, true, r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Stored, "stored", 10_000_000, "messages stored beforehand")
+	f.IntVar(&c.Conversations, "conversations", 50, "conversations that they belong to")
+	f.StringVar(&c.IDs, "ids", bench.IDsNone, "platform ids of the questions: none, ordered or random")
+	f.IntVar(&c.Pairs, "pairs", 10_000, "questions with their answers of one measurement")
+	f.IntVar(&c.Rounds, "rounds", 15, "rounds")
+	return cmd
+}
+
+func benchStream(o *clientOptions) *cobra.Command {
+	var c bench.StreamConfig
+	cmd := &cobra.Command{
+		Use: "stream", Short: "Measure a plugin's connection beside a bare gRPC stream", Args: cobra.NoArgs,
+		Long: "Start two children as plugins, with mutual TLS, and let them give frames back in turns: one through the SDK's\n" +
+			"connection, one through nothing but the gRPC stream below it.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Streams(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&c.Windows, "window", []int{1, 64}, "frames in flight")
+	f.IntVar(&c.Size, "size", 200, "bytes of a frame")
+	f.IntVar(&c.Rounds, "rounds", 9, "rounds of each")
+	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement")
+	return cmd
+}
+
+func benchStreamEcho() *cobra.Command {
+	return &cobra.Command{
+		Use: "stream-echo WAY", Short: "The far end of 'bench stream'", Args: cobra.ExactArgs(1), Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error { return bench.ServeStream(cmd.Context(), args[0]) },
+	}
 }
 
 func benchAdapter() *cobra.Command {

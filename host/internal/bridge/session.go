@@ -12,6 +12,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -26,11 +27,11 @@ type Session struct {
 	conn  transport.Conn
 	from  Origin
 
-	grant    auth.Grant // guarded by Slots.mu; after register only ExpiresAt changes
-	admitted bool       // guarded by Slots.mu
+	place    place // guarded by Slots.mu; after register only expires changes
+	admitted bool  // guarded by Slots.mu
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
-	uploads  *rate.Limiter
+	uploads  *rate.Limiter // nil until the first
 
 	mu       sync.Mutex // guards what follows
 	queue    []item
@@ -122,36 +123,42 @@ func (n *Session) register() error {
 			return n.refuse(wire.RefusedInvalidToken)
 		}
 		n.slots.admit(n, auth.Grant{Channel: *n.from.Channel})
-	} else if err := n.admit(ctx, said.Token); err != nil {
+		return n.attach(ctx, *n.from.Channel, said)
+	}
+	grant, err := n.admit(ctx, said.Token)
+	if err != nil {
 		return err
 	}
-	return n.attach(ctx, said)
+	n.from.Token = "" // nobody asks for it again
+	return n.attach(ctx, grant.Channel, said)
 }
 
 // admit checks the token, of the upgrade request or else of register.
-func (n *Session) admit(ctx context.Context, inFrame string) error {
+func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, err error) {
 	token := n.from.Token
 	if token == "" {
 		token = inFrame
 	}
 	if token == "" {
-		return n.refuse(wire.RefusedMissingToken)
+		return grant, n.refuse(wire.RefusedMissingToken)
 	}
-	// Twice: what was revoked between the first look and admit, from where on a
-	// revocation finds this session, is seen by the second.
-	for range 2 {
-		grant, err := n.slots.gate.Admit(ctx, token)
+	for ctx.Err() == nil {
+		cuts := n.slots.cutsSoFar()
+		grant, err = n.slots.gate.Admit(ctx, token)
 		if errors.Is(err, auth.ErrInvalid) {
-			return n.refuse(wire.RefusedInvalidToken)
+			return grant, n.refuse(wire.RefusedInvalidToken)
 		}
 		if err != nil {
 			n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
 			_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
-			return err
+			return grant, err
 		}
-		n.slots.admit(n, grant)
+		// What was revoked meanwhile did not find this session: look again.
+		if n.slots.admit(n, grant) == cuts {
+			return grant, nil
+		}
 	}
-	return nil
+	return grant, errLate
 }
 
 func (n *Session) refuse(why string) error {
@@ -168,7 +175,7 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
 	}
 	if isBlank(i.Platform) {
-		i.Platform = n.grant.Channel.Name
+		i.Platform = n.place.name
 	}
 	if len(i.Names) == 0 {
 		i.Names = []string{"text"}
@@ -182,13 +189,11 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 }
 
 // attach puts the session into its slot.
-func (n *Session) attach(ctx context.Context, said *wire.Register) error {
-	row := n.grant.Channel
+func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Register) error {
 	info := n.introduce(said)
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
-	n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
 	n.mu.Lock()
 	if n.code != 0 { // revoked meanwhile: it must not replace anybody
 		n.mu.Unlock()
@@ -217,9 +222,8 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 func (n *Session) Admitted(v wire.View, cursor string) {
 	ack := wire.RegisterAck{OK: true}
 	if v.Protocol != wire.V10 {
-		row := n.grant.Channel
 		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
-		ack.Channel = wire.ChannelRef{ID: row.ID, Name: row.Name}
+		ack.Channel = wire.ChannelRef{ID: n.place.id, Name: n.place.name}
 		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window}
 	}
 	n.mu.Lock()
@@ -311,6 +315,9 @@ func nack(id string, err *wire.Error) []byte {
 // upload makes room for a file. Each costs the disk, so that fewer are allowed
 // than frames.
 func (n *Session) upload(in *wire.Inbound) {
+	if n.uploads == nil {
+		n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
+	}
 	if !n.uploads.Allow() {
 		n.answer(wire.UploadAck{MessageID: in.MessageID, Error: fmt.Sprintf(
 			"more than %g uploads a second: ask again later", float64(uploadRate))}.Append(nil))
@@ -344,7 +351,7 @@ func (n *Session) end(err error) {
 		<-flushed
 	}
 	if n.inbox != nil {
-		n.slots.Log.Info("adapter detached", "channel", n.grant.Channel.Name, "remote", n.from.Remote, "reason", err)
+		n.slots.Log.Info("adapter detached", "channel", n.place.name, "remote", n.from.Remote, "reason", err)
 	}
 }
 

@@ -217,8 +217,7 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog),
-		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}, stuck: map[store.MessageID][]change{}}
+	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
 	c.frames = rate.NewLimiter(rate.Limit(c.policy.rate(h.Rate)), c.policy.rate(h.Rate))
 	h.channels[row.Key] = c
 	return c, nil

@@ -34,6 +34,9 @@ func (c *Channel) laneOf(conv *conversation) *lane {
 	if l == nil {
 		conv.held++
 		l = &lane{conv: conv}
+		if c.lanes == nil { // here, as most adapters don't acknowledge
+			c.lanes, c.flights = map[string]*lane{}, map[store.MessageID]*lane{}
+		}
 		c.lanes[conv.Key] = l
 	}
 	return l

@@ -101,50 +101,37 @@ type Scope struct {
 // Before reads up to n messages of the scope, newest first. Of the page before,
 // before is the last message; 0 starts at the newest.
 func (s *Store) Before(ctx context.Context, in Scope, before MessageID, n int) ([]Entry, error) {
-	newest, err := s.newest(ctx, in, before)
-	if err != nil || newest == 0 {
-		return []Entry{}, err
-	}
-	var direction sql.NullInt64
-	if in.Direction != nil {
-		direction = sql.NullInt64{Int64: int64(*in.Direction), Valid: true}
-	}
-	if in.Conversation != nil {
-		return s.entries(s.read.ConversationHistory(ctx, db.ConversationHistoryParams{Direction: direction, N: int64(n), Newest: newest}))
-	}
-	return s.entries(s.read.ChannelHistory(ctx, db.ChannelHistoryParams{Direction: direction, N: int64(n), Newest: newest}))
-}
-
-// newest is where a page starts: behind the last message of the page before, or
-// at the end of the chain.
-func (s *Store) newest(ctx context.Context, in Scope, before MessageID) (int64, error) {
-	if before != 0 {
-		m, err := s.read.MessageByID(ctx, int64(before))
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			if deleted, err := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || err != nil {
-				return 0, err
+	w := walk{Scope: in, keys: map[int64]string{}}
+	head := in.Chain.head.Load() // before the reader begins, so that it sees this message
+	out := make([]Entry, 0, min(n, 50))
+	err := s.walkers.within(ctx, func(r *reader) error {
+		next, err := w.begin(r, head, int64(before))
+		for err == nil && next != 0 && len(out) < n {
+			if err = s.walkers.stopped(ctx); err != nil {
+				return err
 			}
-			return 0, ErrNotFound
-		case err == nil && m.Channel != in.Chain.Channel:
-			return 0, ErrNotFound
-		case err != nil:
-			return 0, fmt.Errorf("read cursor: %w", err)
-		case in.Conversation == nil:
-			return m.PrevChannel, nil
-		case m.ConversationKey != *in.Conversation:
-			return 0, ErrNotFound
+			var row db.Entry
+			var found bool
+			if row, next, found, err = w.step(r, next); err != nil || !found {
+				continue
+			}
+			var e Entry
+			if e, err = s.entry(row); err == nil {
+				out = append(out, e)
+			}
 		}
-		return m.Prev, nil
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		if deleted, derr := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || derr != nil {
+			return []Entry{}, derr
+		}
+		return out, err
 	}
-	if in.Conversation == nil {
-		return in.Chain.head.Load(), nil
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
 	}
-	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: in.Chain.Channel, Key: *in.Conversation})
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return c.Head, err
+	return out, nil
 }
 
 // After reads up to n messages of all channels in commit order, from behind id.

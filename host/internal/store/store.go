@@ -56,9 +56,11 @@ type Store struct {
 	admin  *sql.DB      // one connection, used on the writer's goroutine only
 	read   *db.Queries
 	readDB *sql.DB
-	w      *writer
-	open   *unfinished
-	broom  *broom
+	// walkers read the history, where every page counts.
+	walkers *readerPool
+	w       *writer
+	open    *unfinished
+	broom   *broom
 
 	mu     sync.Mutex // guards chains and files
 	chains map[int64]*Chain
@@ -121,6 +123,9 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.read = db.New(s.readDB)
+	s.walkers = newReaderPool(readers, func() (*reader, error) {
+		return openReader(path, fmt.Sprintf("busy_timeout=%d", o.BusyTimeout.Milliseconds()), "query_only=1")
+	})
 
 	s.open = &unfinished{ids: map[MessageID]struct{}{}}
 	s.w = &writer{
@@ -246,6 +251,9 @@ func (s *Store) end() error {
 
 func (s *Store) release() error {
 	var errs []error
+	if s.walkers != nil {
+		s.walkers.close()
+	}
 	// Closing would move the log into the database and remove it. After a sync
 	// that failed only the next process can do that safely.
 	if s.w != nil && s.w.db != nil && s.w.broken == nil {

@@ -48,67 +48,6 @@ func (q *Queries) ChannelEnds(ctx context.Context, channel int64) (ChannelEndsRo
 	return i, err
 }
 
-const channelHistory = `-- name: ChannelHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev_channel FROM message first WHERE first.id = ?3
-    UNION ALL
-    SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
-LIMIT ?2
-`
-
-type ChannelHistoryParams struct {
-	Direction sql.NullInt64
-	N         int64
-	Newest    int64
-}
-
-func (q *Queries) ChannelHistory(ctx context.Context, arg ChannelHistoryParams) ([]Entry, error) {
-	rows, err := q.db.QueryContext(ctx, channelHistory, arg.Direction, arg.N, arg.Newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Entry{}
-	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const conversationByKey = `-- name: ConversationByKey :one
 SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?
 `
@@ -134,67 +73,6 @@ func (q *Queries) ConversationByKey(ctx context.Context, arg ConversationByKeyPa
 		&i.Offer,
 	)
 	return i, err
-}
-
-const conversationHistory = `-- name: ConversationHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = ?3
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
-LIMIT ?2
-`
-
-type ConversationHistoryParams struct {
-	Direction sql.NullInt64
-	N         int64
-	Newest    int64
-}
-
-func (q *Queries) ConversationHistory(ctx context.Context, arg ConversationHistoryParams) ([]Entry, error) {
-	rows, err := q.db.QueryContext(ctx, conversationHistory, arg.Direction, arg.N, arg.Newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Entry{}
-	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const conversations = `-- name: Conversations :many
