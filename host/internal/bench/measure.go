@@ -83,6 +83,7 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	}
 	wait(ctx, finished, d.duration)
 	after, took := usageOf(t.pid), now()-began
+	ended := now()
 	st.at.Store(stageOver)
 	for _, p := range peers {
 		_ = p.conn.SetDeadline(time.Now().Add(d.grace))
@@ -93,8 +94,14 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	}
 	var timeout net.Error
 	for i, err := range errs {
-		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout()) {
+		if err == nil {
+			continue
+		}
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
 			return Sample{}, fmt.Errorf("%s, connection %d, after %d answers: %w", t.name, i, peers[i].answered, err)
+		}
+		if p := peers[i]; p.refusal == "" {
+			p.refusal = fmt.Sprintf("connection %d: no answer to %d messages, given up %s after the end: %v", i, p.open(), now()-ended, err)
 		}
 	}
 	return sampleOf(peers, took, before, after), nil

@@ -158,8 +158,8 @@ func (r *LoadReport) Print(w io.Writer) error {
 	}
 	for _, s := range r.Scenarios {
 		for _, t := range s.Targets {
-			if c := t.Total; c.Refused+c.Stray > 0 {
-				fmt.Fprintf(w, "\n%s, %s: %d of %d messages refused, %d stray answers; first refusal: %s\n", s.Name(), t.Name, c.Refused, c.Sent, c.Stray, c.Refusal)
+			if c := t.Total; c.Refused+c.Lost+c.Stray > 0 {
+				fmt.Fprintf(w, "\n%s, %s: of %d messages %d refused, %d lost, %d stray answers; first reason: %s\n", s.Name(), t.Name, c.Sent, c.Refused, c.Lost, c.Stray, c.Refusal)
 			}
 		}
 	}
