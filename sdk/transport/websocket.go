@@ -24,8 +24,15 @@ import (
 const bufferSize = 1024
 
 // peekSize is what gorilla itself holds of the input for as long as the
-// connection lives: enough for the head of a frame. The rest is the socket's.
+// connection lives: enough for the head of a frame, if the socket holds the rest.
 const peekSize = 128
+
+func readBuffer(direct bool) int {
+	if direct && canReadNow {
+		return peekSize
+	}
+	return bufferSize
+}
 
 // A close frame as RFC 6455 has it on the wire: the final bit and the opcode,
 // and never longer than this.
@@ -57,7 +64,7 @@ var _ Conn = (*WebSocket)(nil)
 // it has answered the request.
 func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
 	up := websocket.Upgrader{
-		ReadBufferSize:  peekSize,
+		ReadBufferSize:  readBuffer(r.TLS == nil),
 		WriteBufferSize: bufferSize,
 		WriteBufferPool: &writeBuffers,
 		// The token is the only credential and is not ambient: a page of
@@ -87,7 +94,7 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 	d := websocket.Dialer{
 		Proxy:            http.ProxyFromEnvironment,
 		HandshakeTimeout: WriteTimeout,
-		ReadBufferSize:   peekSize,
+		ReadBufferSize:   readBuffer(true), // below TLS, if there is any
 		WriteBufferSize:  bufferSize,
 		WriteBufferPool:  &writeBuffers,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
