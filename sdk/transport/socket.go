@@ -48,7 +48,7 @@ type socket struct {
 	heard atomic.Int64
 
 	// of Read alone
-	raw    syscall.RawConn    // nil = nothing but Conn.Read is there: it holds a buffer while it waits
+	raw    syscall.RawConn    // nil = nothing but Conn.Read is there
 	accept func(uintptr) bool // s.readNow
 	input  *[]byte            // of inputs; nil = none
 	rest   []byte             // of input: what Read has not returned yet
@@ -68,14 +68,21 @@ func newSocket(c net.Conn) *socket {
 	return s
 }
 
-func (s *socket) Read(p []byte) (int, error) {
+func (s *socket) Read(p []byte) (n int, err error) {
+	if s.raw == nil {
+		n, err = s.Conn.Read(p)
+		if n > 0 {
+			s.heard.Store(time.Now().UnixNano())
+		}
+		return n, err
+	}
 	if len(s.rest) == 0 {
 		if err := s.fill(); err != nil {
 			return 0, err
 		}
 		s.heard.Store(time.Now().UnixNano())
 	}
-	n := copy(p, s.rest)
+	n = copy(p, s.rest)
 	if s.rest = s.rest[n:]; len(s.rest) == 0 {
 		inputs.Put(s.input)
 		s.input = nil
@@ -85,23 +92,10 @@ func (s *socket) Read(p []byte) (int, error) {
 
 // fill waits for input and takes what is there.
 func (s *socket) fill() error {
-	if s.raw != nil {
-		if err := s.raw.Read(s.accept); err != nil {
-			return err
-		}
-		return s.err
-	}
-	b := inputs.Get().(*[]byte)
-	n, err := s.Conn.Read(*b)
-	for n == 0 && err == nil {
-		n, err = s.Conn.Read(*b)
-	}
-	if n == 0 {
-		inputs.Put(b)
+	if err := s.raw.Read(s.accept); err != nil {
 		return err
 	}
-	s.input, s.rest = b, (*b)[:n] // an error comes again
-	return nil
+	return s.err
 }
 
 // send writes text frames as the host does, all at once.

@@ -83,5 +83,7 @@ func TestFramesOverTLS(t *testing.T) {
 		}
 	}
 	_ = client.Close()
-	receive(t, "end", ends(host))
+	if err := receive(t, "end", ends(host)); err == nil {
+		t.Error("the peer has gone, and Read goes on")
+	}
 }

@@ -23,8 +23,15 @@ import (
 const bufferSize = 1024
 
 // peekSize is what gorilla itself holds of the input for as long as the
-// connection lives: enough for the head of a frame. The rest is the socket's.
+// connection lives: enough for the head of a frame, if the socket holds the rest.
 const peekSize = 128
+
+func readBuffer(direct bool) int {
+	if direct && canReadNow {
+		return peekSize
+	}
+	return bufferSize
+}
 
 // lingerBytes bounds what is read and thrown away after a close frame was sent.
 const lingerBytes = 1 << 20
@@ -50,7 +57,7 @@ var _ Conn = (*WebSocket)(nil)
 // it has answered the request.
 func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
 	up := websocket.Upgrader{
-		ReadBufferSize:  peekSize,
+		ReadBufferSize:  readBuffer(r.TLS == nil),
 		WriteBufferSize: bufferSize,
 		WriteBufferPool: &writeBuffers,
 		// The token is the only credential and is not ambient: a page of
@@ -82,7 +89,7 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 	d := websocket.Dialer{
 		Proxy:            http.ProxyFromEnvironment,
 		HandshakeTimeout: WriteTimeout,
-		ReadBufferSize:   peekSize,
+		ReadBufferSize:   readBuffer(true), // below TLS, if there is any
 		WriteBufferSize:  bufferSize,
 		WriteBufferPool:  &writeBuffers,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -153,7 +153,7 @@ func benchDeep(o *clientOptions, dir *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "deep", Short: "Measure what a message costs when many are stored", Args: cobra.NoArgs,
 		Long: "Store many messages, then put the same load on that database and on new ones in turns. 10 million take\n" +
-			"about 4 GB in --dir, which are removed afterwards.",
+			"about 2.3 GB in --dir, which are removed afterwards.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir = *dir
 			var exe string // it has no other process

@@ -1,6 +1,8 @@
 // Package bench measures a host from outside, through its own protocol: what a
 // message costs beside a bare WebSocket echo in the same round (Load), what an
 // idle adapter costs (Idle), and whether what was answered survives a kill (Kill).
+// Two measure a part alone: the store when much is stored (Deep), and a plugin's
+// connection beside a bare gRPC stream (Streams).
 package bench
 
 import (

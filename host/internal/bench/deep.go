@@ -41,7 +41,7 @@ type DeepConfig struct {
 	Stored        int    // messages in the deep database
 	Conversations int
 	IDs           string
-	Pairs         int // questions, each with its answer, of one measurement
+	Pairs         int // questions, each with its answer, of one measurement; 10,000 or more see a checkpoint
 	Rounds        int
 	Progress      func(line string)
 }
@@ -258,10 +258,10 @@ func (d *depth) measure(ctx context.Context, pairs int) (each float64, cpu time.
 		return 0, 0, err
 	}
 	runtime.GC()
-	before, began := usageOf(os.Getpid()), time.Now()
+	before, began := ownCPU(), time.Now()
 	err = d.append(ctx, pairs)
 	took := time.Since(began)
-	return micros(took) / float64(2*pairs), usageOf(os.Getpid()).own - before.own, err
+	return micros(took) / float64(2*pairs), ownCPU() - before, err
 }
 
 // page is the median of reading the newest messages of conversations.

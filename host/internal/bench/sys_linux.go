@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // bindToParent ends the process when this one is killed.
@@ -29,6 +30,15 @@ func allowFiles(n int) error {
 		return fmt.Errorf("%d connections need %d open files, the limit is %d: raise it (ulimit -n)", n, need, l.Max)
 	}
 	return nil
+}
+
+// ownCPU is the processor time of this process, finer than cpuTime; 0 = not known.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 const (
