@@ -19,9 +19,9 @@ const (
 	// writer's goroutine: commits wait for it, as they do for one another.
 	sweepStep = 50
 	// sweepPause is how many times as long as it worked the broom rests: it has a
-	// fifth of the writer at most, unless the disk is so slow that it would never
+	// tenth of the writer at most, unless the disk is so slow that it would never
 	// come to an end.
-	sweepPause  = 4
+	sweepPause  = 9
 	longestRest = 100 * time.Millisecond
 	// sweepPage is how many messages are looked at, at a time, on a reader.
 	sweepPage = 1000
