@@ -233,12 +233,12 @@ func TestRetentionBySize(t *testing.T) {
 	p := newPast(t, 2)
 	row, a := p.channel("a")
 	_, b := p.channel("b")
-	pad := strings.Repeat("x", 4000)
-	p.say(a, 2000, "oldest "+pad)
+	pad := strings.Repeat("x", 40_000)
+	p.say(a, 200, "oldest "+pad)
 	p.say(a, 1, "with a file "+pad, p.file(row, "file "+strings.Repeat("f", 1<<20)))
-	p.say(b, 1500, "middle "+pad)
+	p.say(b, 150, "middle "+pad)
 	p.now = p.now.Add(time.Hour)
-	p.say(a, 1500, "newest "+pad)
+	p.say(a, 150, "newest "+pad)
 	h := p.host("--max-storage", "16MiB")
 	eventually(t, "the oldest are deleted", func() bool { return strings.Contains(h.errs.String(), "storage was over its limit") })
 	left := map[string]int{}
@@ -246,7 +246,7 @@ func TestRetentionBySize(t *testing.T) {
 		kind, _, _ := strings.Cut(text, " ")
 		left[kind]++
 	}
-	if left["newest"] != 1500 || left["middle"] != 1500 || left["oldest"] == 0 || left["oldest"] > 1500 {
+	if left["newest"] != 150 || left["middle"] != 150 || left["oldest"] == 0 || left["oldest"] > 150 {
 		t.Errorf("left: %v", left)
 	}
 	r := runCommand(t, nil, "", "serve", "--max-storage", "1MiB", "--data", t.TempDir())

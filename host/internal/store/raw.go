@@ -17,6 +17,8 @@ type raw struct {
 	db    uintptr
 	log   uintptr // int32 in SQLite's memory: pages of the write-ahead log after the last commit
 	arena arena
+
+	prepared []*stmt
 }
 
 // sqliteError carries SQLite's extended result code.
@@ -94,8 +96,8 @@ func (c *raw) close() {
 	if c.db != 0 {
 		// With a statement left, the connection would live on, and the log beside
 		// the database would not be written back.
-		for s := sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0) {
-			sqlite3.Xsqlite3_finalize(c.tls, s)
+		for _, s := range c.prepared {
+			s.finalize()
 		}
 		sqlite3.Xsqlite3_close_v2(c.tls, c.db)
 	}
@@ -144,7 +146,9 @@ func (c *raw) prepare(sql string) (*stmt, error) {
 	if rc := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, z, -1, sqlite3.SQLITE_PREPARE_PERSISTENT, out, 0); rc != sqlite3.SQLITE_OK {
 		return nil, c.fail(rc)
 	}
-	return &stmt{c: c, p: *(*uintptr)(pointer(out))}, nil
+	s := &stmt{c: c, p: *(*uintptr)(pointer(out))}
+	c.prepared = append(c.prepared, s)
+	return s, nil
 }
 
 // stmt is a prepared statement. bind fills its parameters from left to right.
@@ -205,7 +209,11 @@ func (s *stmt) run() error {
 	return err
 }
 
-func (s *stmt) finalize() { sqlite3.Xsqlite3_finalize(s.c.tls, s.p) }
+// finalize gives the statement back; a second time it does nothing.
+func (s *stmt) finalize() {
+	sqlite3.Xsqlite3_finalize(s.c.tls, s.p)
+	s.p = 0
+}
 
 // arena lends SQLite memory for the parameters of one statement. Values stay
 // where they are until reset; the blocks are kept for the next statement.

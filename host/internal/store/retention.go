@@ -18,10 +18,11 @@ const (
 	// sweepStep is how many messages one transaction deletes. It is on the
 	// writer's goroutine: commits wait for it, as they do for one another.
 	sweepStep = 50
-	// sweepPause is how many times as long as it worked the broom rests, so that
-	// it never has more than a fifth of the writer and of the disk.
-	sweepPause  = 4
-	longestRest = time.Second
+	// sweepPause is how many times as long as it worked the broom rests: it has a
+	// tenth of the writer at most, unless the disk is so slow that it would never
+	// come to an end.
+	sweepPause  = 9
+	longestRest = 100 * time.Millisecond
 	// sweepPage is how many messages are looked at, at a time, on a reader.
 	sweepPage = 1000
 
@@ -322,17 +323,19 @@ func (b *broom) stepOf(ctx context.Context, w *round, rows []db.OldMessagesRow) 
 // step runs one deleting transaction, lets go of the attachments that it returns,
 // and rests.
 func (b *broom) step(ctx context.Context, fn func(*db.Queries) ([]string, error)) error {
-	began := time.Now()
 	var files []string
+	var began time.Time
 	err := b.change(func(q *db.Queries) (err error) {
+		began = time.Now()
 		files, err = fn(q)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	worked := time.Since(began)
 	b.dropFiles(files)
-	rest(ctx, time.Since(began))
+	rest(ctx, worked)
 	return ctx.Err()
 }
 

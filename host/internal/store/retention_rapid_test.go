@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	goflag "flag"
 	"fmt"
 	"maps"
 	"os"
@@ -265,6 +266,12 @@ func TestRetentionKeepsWhatItShould(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if f := goflag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each takes a while: give -rapid.checks for more
+		if err := f.Value.Set("10"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Value.Set(f.DefValue) }()
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "pontoon-retention-")
