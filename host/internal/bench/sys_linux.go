@@ -41,3 +41,11 @@ func inMemory(dir string) bool {
 	var s syscall.Statfs_t
 	return syscall.Statfs(dir, &s) == nil && (uint32(s.Type) == tmpfs || uint32(s.Type) == ramfs)
 }
+
+// yieldProcessor lets every other process go before this one.
+func yieldProcessor() error {
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19); err != nil {
+		return fmt.Errorf("lower own priority: %w", err)
+	}
+	return nil
+}

@@ -29,6 +29,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, toxic.Left())
 }
 
 // patience is how long anything may take before a test gives up.

@@ -230,6 +230,7 @@ func (c *Channel) queue(conv *conversation, t store.Settlement, then func(error)
 		} else {
 			c.backlog--
 		}
+		c.drain() // what may be sent meanwhile has waited for this
 		if then != nil {
 			then(err)
 		}
