@@ -108,7 +108,7 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 }
 
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
-	s.heard.Store(time.Now().UnixNano())
+	s.heard.note()
 	ws.SetReadLimit(wire.MaxFrame)
 	return &WebSocket{ws: ws, socket: s, said: make(chan struct{})}
 }
@@ -222,7 +222,7 @@ func (c *WebSocket) Ping() error {
 }
 
 // Heard implements Conn.
-func (c *WebSocket) Heard() time.Time { return time.Unix(0, c.socket.heard.Load()) }
+func (c *WebSocket) Heard() time.Time { return c.socket.heard.time() }
 
 // SetReadDeadline bounds every Read from now on; the zero time lifts it.
 func (c *WebSocket) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
@@ -263,7 +263,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // socket notes when the peer was heard, and gathers the frames of one Write.
 type socket struct {
 	net.Conn
-	heard atomic.Int64
+	heard moment
 
 	mu     sync.Mutex
 	corked *[]byte
@@ -272,7 +272,7 @@ type socket struct {
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if n > 0 {
-		s.heard.Store(time.Now().UnixNano())
+		s.heard.note()
 	}
 	return n, err
 }

@@ -11,14 +11,16 @@ import (
 func (h *Hub) clock() {
 	tick := time.NewTicker(min(time.Second, h.AckTimeout/2, h.TTL/4))
 	defer tick.Stop()
+	ages := newAges(h.Now)
 	for {
 		select {
 		case <-h.ctx.Done():
 			return
 		case now := <-tick.C:
+			ages.look(h.Store.NewID)
 			for _, c := range h.all() {
 				c.overdue(now)
-				c.expire(now)
+				c.expire(now, ages)
 			}
 		}
 	}
@@ -59,7 +61,7 @@ func (c *Channel) overdue(now time.Time) {
 const expireEvery = 10 * time.Second
 
 // expire ends what has waited for longer than it may.
-func (c *Channel) expire(now time.Time) {
+func (c *Channel) expire(now time.Time, ages *ages) {
 	c.mu.Lock()
 	ttl := c.policy.ttl(c.hub.TTL)
 	// Not while messages change their place: one that ends already would end twice.
@@ -77,7 +79,7 @@ func (c *Channel) expire(now time.Time) {
 		return
 	}
 	for _, e := range old {
-		if now.Sub(e.ID.Time()) < ttl {
+		if ages.of(e.ID) < ttl {
 			return
 		}
 		conv, err := c.hold(c.hub.ctx, e.Conversation)

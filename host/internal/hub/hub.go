@@ -92,6 +92,8 @@ type Options struct {
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
 	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
+
+	Now func() time.Time // the wall clock; nil = time.Now
 }
 
 // Hub is the routing of one host.
@@ -129,6 +131,9 @@ func New(o Options) *Hub {
 	}
 	if h.TTL == 0 {
 		h.TTL = delivery.DefaultTTL
+	}
+	if h.Now == nil {
+		h.Now = time.Now
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.wg.Go(h.clock)
