@@ -32,9 +32,8 @@ func benchFair(o *clientOptions, dir *string) *cobra.Command {
 	c := bench.FairConfig{}
 	cmd := &cobra.Command{
 		Use: "fair", Short: "Measure what one that misbehaves costs all others", Args: cobra.NoArgs,
-		Long: "Measure adapters under a moderate load, in turns without and with one culprit beside them on the same host: an\n" +
-			"adapter that floods, one that does not read, a reader of history, a reader of events that does not read. Printed\n" +
-			"is the ratio of their p99.",
+		Long: "Measure adapters under a moderate load, in turns without and with one culprit beside them on the same host.\n" +
+			"Printed is the ratio of their p99.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir = *dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
@@ -44,6 +43,7 @@ func benchFair(o *clientOptions, dir *string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.StringSliceVar(&c.Culprits, "culprit", bench.CulpritNames, "who misbehaves: an adapter that floods, or that does not read (deaf), a reader of history, followers of events that do not read")
 	f.IntVar(&c.Conns, "conns", 20, "adapters that are measured")
 	f.Float64Var(&c.Rate, "rate", 2000, "their messages a second, over all of them")
 	f.IntVar(&c.Rounds, "rounds", 7, "rounds of each culprit")

@@ -16,13 +16,14 @@ import (
 
 // The culprits of Fair.
 const (
-	culpritFlood    = "adapter that floods"
-	culpritDeaf     = "adapter that does not read"
-	culpritHistory  = "reader of history"
-	culpritFollower = "reader of events that does not read"
+	culpritFlood   = "flood"   // an adapter that sends more than its limit, as fast as it can
+	culpritDeaf    = "deaf"    // an adapter that asks for long answers and reads none
+	culpritHistory = "history" // a reader of a long history, page after page
+	culpritEvents  = "events"  // followers of the event stream that read nothing of it
 )
 
-var culpritNames = []string{culpritFlood, culpritDeaf, culpritHistory, culpritFollower}
+// CulpritNames are all of them.
+var CulpritNames = []string{culpritFlood, culpritDeaf, culpritHistory, culpritEvents}
 
 // Deeds are what a culprit did.
 type Deeds struct {
@@ -60,10 +61,10 @@ func Culprit(ctx context.Context, work string, stdout, stderr io.Writer) error {
 		return err
 	}
 	act, ok := map[string]func(context.Context, culpritWork, string, *Deeds) error{
-		culpritFlood: flood, culpritDeaf: deafen, culpritHistory: pageHistory, culpritFollower: follow,
+		culpritFlood: flood, culpritDeaf: deafen, culpritHistory: pageHistory, culpritEvents: follow,
 	}[w.Name]
 	if !ok {
-		return fmt.Errorf("culprit: found %q, expected one of %s", w.Name, strings.Join(culpritNames, ", "))
+		return fmt.Errorf("culprit: found %q, expected one of %s", w.Name, strings.Join(CulpritNames, ", "))
 	}
 	fmt.Fprintf(stdout, "culprit%snobody\n", listensOn)
 	var did Deeds
@@ -83,10 +84,10 @@ func misuse(ctx context.Context, w culpritWork, frame wire.Inbound, pause time.D
 		return err
 	}
 	defer func() { _ = ws.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = conn.Conn.Close() })()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if read {
 		ended := make(chan struct{})
-		defer func() { _ = conn.Conn.Close(); <-ended }()
+		defer func() { _ = conn.Close(); <-ended }()
 		go func() { // awaited by the line above
 			defer close(ended)
 			_, _ = io.Copy(io.Discard, conn.Conn)

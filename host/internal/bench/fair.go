@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 )
 
-// FairConfig is what Fair runs. Zero values are defaults.
+// FairConfig is what Fair runs.
 type FairConfig struct {
 	Exe      string
 	Dir      string // where the host's data directory is made; "" = the system's
-	Conns    int    // adapters that are measured; 20
-	Rate     float64
+	Culprits []string
+	Conns    int     // adapters that are measured
+	Rate     float64 // of their messages a second, all together
 	Rounds   int
 	Duration time.Duration // of one measurement; two a round
 	History  int           // messages of the channel whose history is read
@@ -37,6 +40,11 @@ func (c *FairConfig) validate() error {
 	}
 	if c.Duration < time.Millisecond || c.Duration > maxDuration {
 		return fmt.Errorf("duration: found %s, expected 1 ms to %s", c.Duration, maxDuration)
+	}
+	for _, name := range c.Culprits {
+		if !slices.Contains(CulpritNames, name) {
+			return fmt.Errorf("culprit: found %q, expected one of %s", name, strings.Join(CulpritNames, ", "))
+		}
 	}
 	if c.Progress == nil {
 		c.Progress = func(string) {}
@@ -100,7 +108,7 @@ func Fair(ctx context.Context, c FairConfig) (r FairReport, err error) {
 		return r, err
 	}
 	r = FairReport{Machine: describeMachine(f.dir), Scenario: c.scenario(), Rounds: c.Rounds, Seconds: c.Duration.Seconds()}
-	for i, name := range culpritNames {
+	for i, name := range f.Culprits {
 		one, err := f.compare(ctx, i, name)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", name, err)
@@ -122,12 +130,12 @@ func (f *fair) start(ctx context.Context) (err error) {
 		return err
 	}
 	f.target = target{"others", f.host.bridge(), victims, f.host.pid()}
-	if f.tokens, err = provision(ctx, f.host, "culprit", len(culpritNames)); err != nil {
+	if f.tokens, err = provision(ctx, f.host, "culprit", len(f.Culprits)); err != nil {
 		return err
 	}
 	f.Progress(fmt.Sprintf("making %d messages of history", f.History))
 	fill := Scenario{Conns: 1, Window: 64, Conversations: 1, Size: 200}
-	for i, name := range culpritNames {
+	for i, name := range f.Culprits {
 		if name == culpritHistory {
 			_, err = f.measure(ctx, target{"history", f.host.bridge(), f.tokens[i : i+1], 0}, fill, span{maxDuration, f.History / 2, grace})
 		}
@@ -192,6 +200,7 @@ func (f *fair) beside(ctx context.Context, i int, name string) (s Sample, did De
 	if err := c.ready(ctx); err != nil {
 		return s, did, err
 	}
+	wait(ctx, c.ended, f.Duration) // a flood may send much before its limit counts
 	if s, err = f.measure(ctx, f.target, f.scenario(), span{f.Duration, 0, grace}); err != nil {
 		return s, did, err
 	}

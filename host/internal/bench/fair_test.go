@@ -11,7 +11,7 @@ import (
 // them is for a longer run to say.
 func TestFair(t *testing.T) {
 	r, err := Fair(t.Context(), FairConfig{
-		Exe: exe(t), Dir: t.TempDir(), Conns: 2, Rate: 200, Rounds: 1, Duration: 200 * time.Millisecond, History: 2000, Progress: func(line string) { t.Log(line) },
+		Exe: exe(t), Culprits: CulpritNames, Dir: t.TempDir(), Conns: 2, Rate: 200, Rounds: 1, Duration: 200 * time.Millisecond, History: 2000, Progress: func(line string) { t.Log(line) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func TestFair(t *testing.T) {
 		t.Errorf("report is not clean: %+v", r)
 	}
 	for i, c := range r.Culprits {
-		if c.Name != culpritNames[i] || c.Ratio.Median <= 0 || c.With.Total.Answered == 0 || !strings.Contains(text.String(), c.Name) {
+		if c.Name != CulpritNames[i] || c.Ratio.Median <= 0 || c.With.Total.Answered == 0 || !strings.Contains(text.String(), c.Name) {
 			t.Errorf("culprit %d: found %+v", i, c)
 		}
 	}
@@ -37,6 +37,7 @@ func TestFairRefuses(t *testing.T) {
 		"history":     func(c *FairConfig) { c.History = 1 },
 		"rate":        func(c *FairConfig) { c.Rate = 0 },
 		"duration":    func(c *FairConfig) { c.Duration = 0 },
+		"culprit":     func(c *FairConfig) { c.Culprits = []string{"me"} },
 		"connections": func(c *FairConfig) { c.Conns = 0 },
 	} {
 		c := FairConfig{Exe: "none", Conns: 1, Rate: 1, Rounds: 1, Duration: time.Second, History: 2}

@@ -3,19 +3,26 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// How long adapters try to come back, and wait between two tries, roughly.
+const (
+	stormTimeout = 2 * time.Minute
+	stormPause   = 500 * time.Millisecond
 )
 
 // StormConfig is what Storm runs.
@@ -37,10 +44,12 @@ type StormReport struct {
 	Silent Spread `json:"silent_seconds"` // the same when the host knows nothing: each replaces the one before
 	Killed Spread `json:"killed_seconds"` // the same from the kill of the host, its start included
 
-	Asked  int `json:"asked"` // messages after each return, one of each adapter
-	Lost   int `json:"lost"`  // of them, not answered
-	Stale  int `json:"stale"` // slots with another session than the newest, or one that should be empty
-	Untold int `json:"untold"`
+	Asked  int `json:"asked"`  // messages after each return, one of each adapter
+	Lost   int `json:"lost"`   // of them, not answered
+	Stale  int `json:"stale"`  // slots with another session than the newest, or one that should be empty
+	Untold int `json:"untold"` // replaced, and closed otherwise
+
+	Retries int `json:"retries"` // that it took some to be let in
 }
 
 // OK reports whether everybody came back and nobody was left behind.
@@ -54,6 +63,8 @@ type storm struct {
 	tokens []string
 	conns  []*websocket.Conn
 	round  int
+
+	retries atomic.Int64
 }
 
 // Storm attaches adapters, cuts all of them off and lets all of them come back
@@ -113,6 +124,7 @@ func (s *storm) run(ctx context.Context, r *StormReport) error {
 			}
 		}
 	}
+	r.Retries = int(s.retries.Load())
 	for i := range ways {
 		*ways[i].to = spreadOf(ways[i].took)
 	}
@@ -120,15 +132,25 @@ func (s *storm) run(ctx context.Context, r *StormReport) error {
 	return s.empty(ctx, r)
 }
 
-// attach lets all of them in at once.
+// attach lets all of them in at once. Whoever is not let in tries again, as
+// adapters do: a host that is busy may take longer than register may.
 func (s *storm) attach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stormTimeout)
+	defer cancel()
 	return each(s.Adapters, s.Adapters, func(i int) error {
-		ws, _, err := connect(ctx, s.host.bridge(), s.tokens[i])
-		if err != nil {
-			return fmt.Errorf("adapter %d: %w", i, err)
+		for {
+			ws, _, err := connect(ctx, s.host.bridge(), s.tokens[i])
+			if err == nil {
+				s.conns[i] = ws
+				return nil
+			}
+			s.retries.Add(1)
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("adapter %d: %w", i, err)
+			case <-time.After(stormPause/2 + rand.N(stormPause)):
+			}
 		}
-		s.conns[i] = ws
-		return nil
 	})
 }
 
@@ -255,7 +277,7 @@ func (s *storm) empty(ctx context.Context, r *StormReport) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err())
+			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -270,6 +292,6 @@ func (r *StormReport) Print(w io.Writer) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d messages not answered, %d slots stale, %d replaced and not told\n", r.Lost, r.Asked, r.Stale, r.Untold)
+	_, err := fmt.Fprintf(w, "\n%d of %d messages not answered, %d slots stale, %d replaced and not told; %d tries were in vain\n", r.Lost, r.Asked, r.Stale, r.Untold, r.Retries)
 	return err
 }

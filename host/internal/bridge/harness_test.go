@@ -208,9 +208,16 @@ func (h *host) history(c store.Channel) []store.Entry {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	entries, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 10_000)
-	if err != nil {
-		h.t.Fatal(err)
+	const page = 10_000
+	var entries []store.Entry
+	for last := store.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
+		more, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, last, page)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if entries = append(entries, more...); len(more) == 0 {
+			break
+		}
 	}
 	slices.Reverse(entries)
 	return entries

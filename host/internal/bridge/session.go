@@ -246,7 +246,8 @@ func (n *Session) read() error {
 			return err
 		}
 		in, werr := n.decode(frame)
-		if !n.limit.Allow() {
+		limited := !n.limit.Allow()
+		if limited {
 			ref := ""
 			if werr != nil {
 				ref = werr.Ref
@@ -258,6 +259,9 @@ func (n *Session) read() error {
 		}
 		if werr != nil {
 			n.refuseFrame(werr)
+			if limited { // to read and refuse as fast as it sends would cost all others
+				time.Sleep(limitedPause)
+			}
 			continue
 		}
 		if in.Cursor != "" && !kept(in.Type) {

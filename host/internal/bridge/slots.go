@@ -41,6 +41,8 @@ const (
 
 	DefaultMaxSessions = 16_384
 
+	limitedPause = 5 * time.Millisecond // without reading, after a frame over the rate
+
 	uploadRate  = 5 // uploads a second that a session may announce …
 	uploadBurst = 50
 )

@@ -8,10 +8,9 @@ import (
 
 // clock looks for acknowledgements that are overdue and for messages that have
 // waited for too long, until the hub is closed.
-func (h *Hub) clock() {
+func (h *Hub) clock(ages *ages) {
 	tick := time.NewTicker(min(time.Second, h.AckTimeout/2, h.TTL/4))
 	defer tick.Stop()
-	ages := newAges(h.Now)
 	for {
 		select {
 		case <-h.ctx.Done():

@@ -136,7 +136,8 @@ func New(o Options) *Hub {
 		h.Now = time.Now
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.wg.Go(h.clock)
+	ages := newAges(h.Now)
+	h.wg.Go(func() { h.clock(ages) })
 	return h
 }
 
