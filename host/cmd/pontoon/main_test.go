@@ -148,6 +148,8 @@ type host struct {
 	t              *testing.T
 	data, url, key string
 	args           []string
+	wrap           []string                 // a program that starts the host, with its arguments
+	outside        func(path string) string // where a path of the host's is for the test; nil = the same
 }
 
 var listensOn = regexp.MustCompile(`listens on (\S+)\n`)
@@ -162,7 +164,8 @@ func startHost(t *testing.T, args ...string) *host {
 
 func (h *host) start(listen string) {
 	h.t.Helper()
-	h.process = startProcess(h.t, nil, pontoonBinary, append([]string{"serve", "--data", h.data, "--listen", listen}, h.args...)...)
+	words := slices.Concat(h.wrap, []string{pontoonBinary, "serve", "--data", h.data, "--listen", listen}, h.args)
+	h.process = startProcess(h.t, nil, words[0], words[1:]...)
 	eventually(h.t, "the host listens", func() bool {
 		select {
 		case <-h.exited:
@@ -181,7 +184,11 @@ func (h *host) start(listen string) {
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusOK
 	})
-	key, err := os.ReadFile(filepath.Join(h.data, "admin.key"))
+	name := filepath.Join(h.data, "admin.key")
+	if h.outside != nil {
+		name = h.outside(name)
+	}
+	key, err := os.ReadFile(name)
 	if err != nil {
 		h.t.Fatal(err)
 	}

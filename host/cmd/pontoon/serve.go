@@ -20,6 +20,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
@@ -58,6 +59,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.BoolVar(&c.NoQueryToken, "no-query-token", false, "refuse adapters' tokens in the url")
 	f.StringVar(&c.Plugins, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
+	f.StringVar(&c.MaxStorage, "max-storage", envOr("PONTOON_MAX_STORAGE", "0"), "delete the oldest messages while database and attachments take more than this, such as 10GiB (PONTOON_MAX_STORAGE); 0 = never")
 	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
 	_ = f.MarkHidden("no-shim")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
@@ -72,7 +74,11 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 
-	st, err := store.Open(ctx, c.Data, store.Options{Log: log})
+	limit, err := c.StorageLimit()
+	if err != nil {
+		return err
+	}
+	st, err := openStore(ctx, c.Data, store.Options{Log: log, MaxBytes: limit, Names: attach.Names})
 	if err != nil {
 		return err
 	}
@@ -92,11 +98,16 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if c.PublicURL != "" {
 		url = c.PublicURL
 	}
-	files, err := attach.Open(c.Data, attach.Options{Base: func() string { return url }, Log: log})
+	files, err := attach.Open(c.Data, attach.Options{
+		Base: func() string { return url }, Log: log, Named: st.Named,
+		Room: func(bytes int64) error { return store.RoomFor(c.Data, bytes) },
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = files.Close() }()
+	st.SetFiles(files)
+	defer st.SetFiles(nil)
 	h := hub.New(hub.Options{
 		Store: st, Attachments: files, Commands: command.New(), Log: log,
 		Agents: map[string]hub.Agent{"echo": &agent.Echo{Assets: url + "/assets/"}},
@@ -126,8 +137,33 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, gate, slots, plugins, files, endStreams}
-	return run.serve(ctx)
+	run := services{log, srv, ln, st, gate, slots, plugins, files, endStreams}
+	return advise(run.serve(ctx), c.Data)
+}
+
+// openStore opens the database, after a backup if it must be migrated. If it is
+// damaged the error names what to restore.
+func openStore(ctx context.Context, dir string, o store.Options) (*store.Store, error) {
+	o.BackUp = func(ctx context.Context, schema int64) error {
+		file, err := backup.BeforeMigration(ctx, dir, schema)
+		if err == nil {
+			o.Log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
+		}
+		return err
+	}
+	st, err := store.Open(ctx, dir, o)
+	return st, advise(err, dir)
+}
+
+// advise tells of damage what can be done about it.
+func advise(err error, dir string) error {
+	if !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	if newest, ok := backup.Newest(dir); ok {
+		return fmt.Errorf("%w: restore the newest backup, of %s: pontoon restore %s --data %s", err, newest.At.Format(time.RFC3339), newest.File, dir)
+	}
+	return fmt.Errorf("%w: restore a backup: pontoon restore FILE --data %s (none is known here)", err, dir)
 }
 
 // newSupervisor reads plugins.yaml and makes what will run them.
@@ -148,6 +184,7 @@ type services struct {
 	log        *slog.Logger
 	srv        *http.Server
 	ln         net.Listener
+	store      *store.Store
 	gate       *auth.Gate
 	slots      *bridge.Slots
 	plugins    *supervisor.Supervisor
@@ -169,6 +206,7 @@ func (s *services) serve(ctx context.Context) error {
 			}
 		})
 	}
+	start(&rest, "storage", s.store.Serve)
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
 	start(&rest, "attachments", s.files.Serve)

@@ -222,7 +222,7 @@ func (s *server) fault(err error, where string) error {
 		return field(http.StatusConflict, "body.name", "is taken by another channel: choose another name", "")
 	case errors.Is(err, store.ErrTokenTaken):
 		return field(http.StatusConflict, "body.token", "is in use or was used before: choose another token", "")
-	case errors.Is(err, store.ErrUnavailable):
+	case store.Failing(err):
 		s.Log.Error("storage unavailable", "where", where, "error", err)
 		return huma.Error503ServiceUnavailable("storage is unavailable: try again later")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

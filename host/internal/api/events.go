@@ -127,6 +127,15 @@ func (e *stream) pending(events <-chan hub.Event) error {
 }
 
 func (e *stream) resume(r *http.Request) error {
+	gone, err := e.s.Store.NewestGone(r.Context())
+	if err != nil {
+		return err
+	}
+	if gone > e.last {
+		if err := e.write("event: gap\ndata: {\"reason\":\"messages were deleted\"}\n\n"); err != nil {
+			return err
+		}
+	}
 	for n := 0; ; {
 		entries, err := e.s.Store.After(r.Context(), e.last, 500)
 		if err != nil {

@@ -20,6 +20,7 @@ var (
 	ErrShort    = errors.New("file is not whole")
 	ErrOwner    = errors.New("owner is not a url-safe key")
 	ErrTaken    = errors.New("upload is done, or under way")
+	ErrFull     = errors.New("there is no room on the disk")
 )
 
 // errBody marks what went wrong with the sender's stream, not with the disk.

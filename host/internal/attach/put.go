@@ -16,8 +16,8 @@ type Claim struct {
 	Limit    int64  // in bytes, if lower than the store's; 0 = the store's
 }
 
-// Put keeps the file that r holds. ErrOwner, ErrEmpty, ErrTooLarge or ErrType
-// if it can't be taken; after any error nothing is kept. ctx is looked at
+// Put keeps the file that r holds. ErrOwner, ErrEmpty, ErrTooLarge, ErrType or
+// ErrFull if it can't be taken; after any error nothing is kept. ctx is looked at
 // between reads: a read that hangs is for the owner of r to end.
 func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Object, error) {
 	if err := checkOwner(owner); err != nil {
@@ -29,6 +29,9 @@ func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Ob
 	}
 	t, err := s.types.settle(sniffed, essence(c.MimeType))
 	if err != nil {
+		return Object{}, err
+	}
+	if err := s.hasRoom(0); err != nil { // how much it will be is not known
 		return Object{}, err
 	}
 	ext := extension(t)
@@ -49,6 +52,17 @@ func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Ob
 // PutBytes is Put for what came inline, decoded.
 func (s *Store) PutBytes(ctx context.Context, owner string, b []byte, c Claim) (Object, error) {
 	return s.Put(ctx, owner, bytes.NewReader(b), c)
+}
+
+// hasRoom reports ErrFull if the disk may not take so many bytes more.
+func (s *Store) hasRoom(bytes int64) error {
+	if s.room == nil {
+		return nil
+	}
+	if err := s.room(bytes); err != nil {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return nil
 }
 
 func (s *Store) limit(c Claim) int64 {
@@ -111,6 +125,8 @@ func (s *Store) receive(p place, r io.Reader, limit int64) (int64, error) {
 // publish makes what was received an attachment: first what is beside it, then
 // the bytes, with which it exists. After an error nothing is there.
 func (s *Store) publish(p place, m side) error {
+	s.dirs.RLock()
+	defer s.dirs.RUnlock()
 	b, err := json.Marshal(m)
 	if err == nil {
 		err = makeDirs(s.dir, Bucket, Bucket+"/"+folder, p.dir())
@@ -124,5 +140,6 @@ func (s *Store) publish(p place, m side) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep attachment: %w", err), remove(s.dir, p.temp()), remove(s.dir, p.bytes()), remove(s.dir, p.side()))
 	}
+	s.count(m.SizeBytes + int64(len(b)))
 	return nil
 }

@@ -45,6 +45,9 @@ func (s *Store) Reserve(owner string, c Claim, size int64) (Reservation, error) 
 	if err != nil {
 		return Reservation{}, err
 	}
+	if err := s.hasRoom(size); err != nil {
+		return Reservation{}, err
+	}
 	now := s.now()
 	p, expires := newPlace(owner, extension(t)), now.Add(DefaultTTL).Truncate(time.Second)
 	m := promised{Path: p.ref().Path, MimeType: t, SizeBytes: size, Name: cleanName(c.Name, extension(t)), ExpiresAt: expires.UTC()}
@@ -85,6 +88,9 @@ func (s *Store) complete(ctx context.Context, ref Ref, r io.Reader, size int64) 
 		if err := m.checkSize(size); err != nil {
 			return Object{}, err
 		}
+	}
+	if err := s.hasRoom(m.SizeBytes); err != nil {
+		return Object{}, err
 	}
 	whole, sniffed, err := look(ctx, r)
 	if err != nil {

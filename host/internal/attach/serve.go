@@ -98,6 +98,7 @@ func (s *Store) fail(w http.ResponseWriter, ref Ref, err error) {
 		{ErrEmpty, http.StatusBadRequest},
 		{ErrShort, http.StatusBadRequest},
 		{errBody, http.StatusBadRequest},
+		{ErrFull, http.StatusInsufficientStorage},
 	} {
 		if errors.Is(err, known.err) {
 			answer(w, known.status, err.Error())

@@ -5,6 +5,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bufio"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -43,6 +44,7 @@ func Write(ctx context.Context, dir, file string) (err error) {
 	if err := os.Rename(made, file); err != nil {
 		return fmt.Errorf("write backup: %w", err)
 	}
+	note(dir, file)
 	return nil
 }
 
@@ -103,7 +105,8 @@ func isAttachment(name string) bool { return attachmentName.MatchString(name) }
 
 // Restore puts a backup into a data directory that no host uses. If there is a
 // database already it is moved aside; its new name is returned. What the backup
-// holds is checked before anything is changed.
+// holds is checked before anything is changed. A backup that a host made before
+// a migration is the database alone: the attachments stay.
 func Restore(ctx context.Context, file, dir string) (aside string, err error) {
 	unlock, err := store.Lock(dir)
 	if err != nil {
@@ -115,23 +118,36 @@ func Restore(ctx context.Context, file, dir string) (aside string, err error) {
 		return "", fmt.Errorf("restore: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if err := unpack(ctx, file, temp); err != nil {
+	whole, err := unpack(ctx, file, temp)
+	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
 	if err := store.Check(ctx, filepath.Join(temp, store.File)); err != nil {
 		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
-	return swap(temp, dir)
+	return swap(temp, dir, whole)
 }
 
+// magic is how a SQLite database begins.
+const magic = "SQLite format 3\x00"
+
 // unpack writes what the backup holds into dir, and nothing else anywhere else.
-func unpack(ctx context.Context, file, dir string) error {
+// whole is false for a database alone.
+func unpack(ctx context.Context, file, dir string) (whole bool, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { _ = f.Close() }()
-	z, err := gzip.NewReader(f)
+	r := bufio.NewReader(f)
+	if begin, err := r.Peek(len(magic)); err == nil && string(begin) == magic {
+		return false, write(filepath.Join(dir, store.File), r)
+	}
+	return true, unpackAll(ctx, r, dir)
+}
+
+func unpackAll(ctx context.Context, r io.Reader, dir string) error {
+	z, err := gzip.NewReader(r)
 	if err != nil {
 		return fmt.Errorf("is no backup: %w", err)
 	}
@@ -173,8 +189,11 @@ func write(path string, r io.Reader) (err error) {
 }
 
 // swap puts what was unpacked in the place of what is there.
-func swap(temp, dir string) (aside string, err error) {
-	there := []string{store.File, store.File + "-wal", store.File + "-shm", attach.Dir}
+func swap(temp, dir string, whole bool) (aside string, err error) {
+	there := []string{store.File, store.File + "-wal", store.File + "-shm"}
+	if whole {
+		there = append(there, attach.Dir)
+	}
 	for _, name := range there {
 		old := filepath.Join(dir, name)
 		if _, err := os.Lstat(old); errors.Is(err, fs.ErrNotExist) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestErrors(t *testing.T) {
 
 func TestRateLimited(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.bridge.Rate, s.bridge.Burst = 20, 3 })
+	h := start(t, func(s *setup) { s.rate = 20 })
 	row := h.channel("rate")
 	c := h.attach(t, row)
 	var all [][]byte
@@ -122,14 +123,27 @@ func TestRateLimited(t *testing.T) {
 	if pongs < 3 || refused == 0 {
 		t.Errorf("%d pongs and %d refusals, want at least 3 and 1", pongs, refused)
 	}
+	// Coming back does not help, an operator does.
+	c = h.attach(t, row)
+	c.raw(bytes.Join(all[:40], nil))
+	eventually(t, "it is refused again", func() bool { return strings.Contains(c.mustNext(), "rate_limited") })
+	row.Rate = 500
+	h.hub.Update(row)
+	eventually(t, "the new limit is named", func() bool {
+		c.raw(bytes.Join(slices.Repeat(all, 20), nil))
+		return strings.Contains(c.mustNext(), "more than 500 frames")
+	})
+	row.Rate = 0
+	h.hub.Update(row)
+	c = h.attach(t, row)
 	// A refused message is not stored; later there is room again.
 	eventually(t, "message is taken", func() bool {
 		c.send(say("c", "again"))
 		return c.mustNext() == answer("c", "echo: again")
 	})
 	h.wantHistory(row, "in handled again", "out sent echo: again")
-	if d := bridgeDefaults(); d.Rate != 20_000 || d.Burst != 20_000 {
-		t.Errorf("default = %v, %d", d.Rate, d.Burst)
+	if hub.DefaultRate != 20_000 {
+		t.Errorf("default = %d", hub.DefaultRate)
 	}
 }
 

@@ -57,6 +57,7 @@ type setup struct {
 	grace       time.Duration
 	ack         time.Duration // an adapter's time to acknowledge
 	ttl         time.Duration // of what is queued
+	rate        int           // frames a second of a channel
 	bridge      bridge.Options
 	store       store.Options
 	now         func() time.Time // of the gate
@@ -113,7 +114,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now})
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate})
 	if _, err := h.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}

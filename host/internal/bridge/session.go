@@ -30,7 +30,6 @@ type Session struct {
 	admitted bool       // guarded by Slots.mu
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
-	limit    *rate.Limiter
 	uploads  *rate.Limiter
 
 	mu       sync.Mutex // guards what follows
@@ -189,7 +188,6 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
-	n.limit = rate.NewLimiter(n.slots.Rate, n.slots.Burst)
 	n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
 	n.mu.Lock()
 	if n.code != 0 { // revoked meanwhile: it must not replace anybody
@@ -246,8 +244,8 @@ func (n *Session) read() error {
 			return err
 		}
 		in, werr := n.decode(frame)
-		limited := !n.limit.Allow()
-		if limited {
+		allowed, most := n.inbox.Allow()
+		if !allowed {
 			ref := ""
 			if werr != nil {
 				ref = werr.Ref
@@ -255,11 +253,11 @@ func (n *Session) read() error {
 				ref = in.MessageID
 			}
 			werr = &wire.Error{Code: wire.CodeRateLimited, Ref: ref, Message: fmt.Sprintf(
-				"more than %g frames a second: this one was not stored, send it again later", float64(n.slots.Rate))}
+				"more than %d frames a second: this one was not stored, send it again later", most)}
 		}
 		if werr != nil {
 			n.refuseFrame(werr)
-			if limited { // to read and refuse as fast as it sends would cost all others
+			if !allowed { // to read and refuse as fast as it sends would cost all others
 				time.Sleep(limitedPause)
 			}
 			continue

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -32,12 +30,10 @@ type Gate interface {
 
 // Limits of one session.
 const (
-	Window       = 64      // received frames that are not committed yet
-	MaxParcels   = 1024    // durable messages that wait to be written
-	MaxOutBytes  = 8 << 20 // their frames' content, roughly
-	maxLossy     = 64      // waiting parcels beyond which lossy ones are dropped
-	DefaultRate  = 20_000  // frames a second of one session …
-	DefaultBurst = 20_000  // … and at once
+	Window      = 64      // received frames that are not committed yet
+	MaxParcels  = 1024    // durable messages that wait to be written
+	MaxOutBytes = 8 << 20 // their frames' content, roughly
+	maxLossy    = 64      // waiting parcels beyond which lossy ones are dropped
 
 	DefaultMaxSessions = 16_384
 
@@ -52,8 +48,6 @@ type Options struct {
 	RegisterTimeout time.Duration
 	PingInterval    time.Duration
 	SilenceTimeout  time.Duration
-	Rate            rate.Limit // frames a second of one session
-	Burst           int
 	MaxSessions     int // connections, registered or not
 	Log             *slog.Logger
 }
@@ -67,12 +61,6 @@ func (o *Options) defaults() {
 	set(&o.RegisterTimeout, wire.RegisterTimeout)
 	set(&o.PingInterval, wire.PingInterval)
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
-	if o.Rate == 0 {
-		o.Rate, o.Burst = DefaultRate, DefaultBurst
-	}
-	if o.Burst == 0 {
-		o.Burst = max(1, int(o.Rate))
-	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
 	}

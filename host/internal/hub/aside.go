@@ -24,7 +24,7 @@ func (f *inbound) concern(in *wire.Inbound, key string) (string, *wire.Error) {
 	}
 	if err != nil {
 		c.hub.Log.Error("message not read", "channel", c.name(), "error", err)
-		return "", refusal(store.ErrUnavailable)
+		return "", refusal()
 	}
 	f.of = &e
 	if key == "" {

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -125,6 +124,15 @@ func (a *Attachment) Detach() {
 	}
 }
 
+// Allow counts a received frame. It is false if there were too many: most is how
+// many a second there may be.
+func (a *Attachment) Allow() (ok bool, most int) {
+	if a.channel.frames.Allow() {
+		return true, 0
+	}
+	return false, a.channel.frames.Burst()
+}
+
 // Remember commits where the adapter reads on, of a frame that leaves nothing else.
 func (a *Attachment) Remember(cursor string) {
 	a.channel.hub.Store.Append(&store.Unit{Chain: a.channel.chain, Cursor: cursor})
@@ -202,61 +210,4 @@ func (c *Channel) deliver(p Parcel) {
 	default:
 		c.settle(p, store.Failed, store.ReasonNotAttached)
 	}
-}
-
-// settle commits a message's new state. The mutex must be held.
-func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
-	c.settleAs(p, store.Settlement{ID: p.ID, State: s, Reason: why})
-}
-
-func (c *Channel) settleAs(p Parcel, t store.Settlement) {
-	if t.State != store.Queued {
-		c.change(p.conv, t, nil)
-		return
-	}
-	c.queue(p.conv, t, nil)
-}
-
-// queue lets a message that was not queued wait. then runs with the mutex held;
-// nil = nothing to do. The mutex must be held.
-func (c *Channel) queue(conv *conversation, t store.Settlement, then func(error)) {
-	c.backlog++
-	c.requeuing++ // what waits must not overtake it
-	c.requeued = true
-	c.change(conv, t, func(err error) {
-		c.requeuing--
-		if err == nil {
-			c.waits(conv, t.ID)
-		} else {
-			c.backlog--
-		}
-		c.drain() // what may be sent meanwhile has waited for this
-		if then != nil {
-			then(err)
-		}
-	})
-}
-
-// change commits what became of a message. then runs with the mutex held; nil =
-// nothing to do. The mutex must be held.
-func (c *Channel) change(conv *conversation, t store.Settlement, then func(error)) {
-	conv.held++
-	c.hub.Store.Append(&store.Unit{
-		Conversation: conv.Conversation,
-		Settle:       []store.Settlement{t},
-		Done: func(r store.Result) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			defer c.release(conv)
-			switch {
-			case r.Err == nil && !t.Tracked: // one that is sent still is no news
-				c.hub.stateChanged(c, t.ID, t.State, t.Reason)
-			case r.Err != nil && !errors.Is(r.Err, store.ErrRemoved):
-				c.hub.Log.Error("message state not stored", "message", t.ID, "state", t.State, "error", r.Err)
-			}
-			if then != nil {
-				then(r.Err)
-			}
-		},
-	})
 }

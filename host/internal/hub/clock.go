@@ -18,6 +18,7 @@ func (h *Hub) clock(ages *ages) {
 		case now := <-tick.C:
 			ages.look(h.Store.NewID)
 			for _, c := range h.all() {
+				c.unstick()
 				c.overdue(now)
 				c.expire(now, ages)
 			}
@@ -40,10 +41,10 @@ func (c *Channel) overdue(now time.Time) {
 		}
 		l.again = true
 		_, frame := l.Flight()
-		c.change(l.conv, store.Settlement{
+		c.change(change{conv: l.conv, to: store.Settlement{
 			ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
 			Life: []store.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
-		}, nil)
+		}})
 		c.offerFrame(l)
 	}
 	c.mu.Unlock()
@@ -100,11 +101,11 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 func (c *Channel) end(conv *conversation, id store.MessageID) {
 	c.requeuing++
 	c.requeued = true
-	c.change(conv, store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, func(err error) {
+	c.change(change{conv: conv, to: store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, once: true, then: func(err error) {
 		c.requeuing--
 		if err == nil {
 			c.backlog--
 		}
 		c.drain()
-	})
+	}})
 }

@@ -4,12 +4,15 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
@@ -32,6 +35,9 @@ const TypingDelay = 300 * time.Millisecond
 // RecoverGrace is how long turns left over from before a restart wait for their
 // adapter.
 const RecoverGrace = 30 * time.Second
+
+// DefaultRate is how many frames a second a channel's adapter may send, and at once.
+const DefaultRate = 20_000
 
 // AgentNone is the name that routes a channel to nobody: store only.
 const AgentNone = "none"
@@ -86,12 +92,13 @@ type Options struct {
 	Attachments *attach.Store
 	Agents      map[string]Agent // by name; AgentNone is not among them
 	Commands    *command.Registry
-	Log         *slog.Logger
+	Log         *slog.Logger  // nil = none
 	TypingDelay time.Duration // 0 = TypingDelay
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
 	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
+	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
 
 	Now func() time.Time // the wall clock; nil = time.Now
 }
@@ -116,6 +123,9 @@ type Hub struct {
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
 	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
+	if h.Log == nil {
+		h.Log = slog.New(slog.DiscardHandler)
+	}
 	if h.TypingDelay == 0 {
 		h.TypingDelay = TypingDelay
 	}
@@ -135,6 +145,7 @@ func New(o Options) *Hub {
 	if h.Now == nil {
 		h.Now = time.Now
 	}
+	h.Rate = cmp.Or(h.Rate, DefaultRate)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	ages := newAges(h.Now)
 	h.wg.Go(func() { h.clock(ages) })
@@ -187,7 +198,8 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 		return c, nil
 	}
 	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog),
-		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}}
+		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}, stuck: map[store.MessageID][]change{}}
+	c.frames = rate.NewLimiter(rate.Limit(c.policy.rate(h.Rate)), c.policy.rate(h.Rate))
 	h.channels[row.Key] = c
 	return c, nil
 }
@@ -239,11 +251,7 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := turnJob{
-			id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
-			routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
-			message: restore(e),
-		}
+		job := repeat(e)
 		c.mu.Lock()
 		conv.turns++
 		if c.policy.Queue {

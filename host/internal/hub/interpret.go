@@ -30,7 +30,7 @@ func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.attached != f.a {
-		return scene{}, &wire.Error{Code: wire.CodeInternal, Message: "this connection was replaced by a newer one"}
+		return scene{}, &wire.Error{Code: wire.CodeStorageUnavailable, Message: "this connection was replaced by a newer one: send it there"}
 	}
 	if conv.turns >= maxWaitingTurns {
 		return scene{}, &wire.Error{Code: wire.CodeRateLimited, Message: fmt.Sprintf(

@@ -197,7 +197,7 @@ func (c *Channel) note(l *lane, handle string) {
 		l.handle = handle
 	}
 	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
-		c.change(l.conv, store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}, nil)
+		c.change(change{conv: l.conv, to: store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
 	}
 }
 
@@ -206,7 +206,7 @@ func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.
 	id, _ := l.Flight()
 	delete(c.flights, id)
 	l.Settle()
-	c.change(l.conv, store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}, nil)
+	c.change(change{conv: l.conv, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
 	l.parcel = Parcel{}
 	c.mayTake(l)
 	c.forget(l)
@@ -267,7 +267,7 @@ func (c *Channel) retry(l *lane, why string) {
 	l.parcel, l.first, l.frame = Parcel{}, id, frame
 	c.backlog++
 	t := store.Settlement{ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "refused for now", Detail: why}}}
-	c.change(l.conv, t, nil)
+	c.change(change{conv: l.conv, to: t})
 	c.mayTake(l)
 }
 

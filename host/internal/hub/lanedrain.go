@@ -139,7 +139,7 @@ func (c *Channel) takeJobs(a *Attachment) ([]laneJob, error) {
 // returns how large the message is, roughly.
 func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	e, err := c.hub.Store.Message(c.hub.ctx, j.id)
-	// One whose way back to the queue could not be stored is sent in the database.
+	// One whose way back to the queue is being committed is sent in the database.
 	if err != nil || e.State != store.Queued && e.State != store.Sent {
 		c.mu.Lock()
 		if errors.Is(err, store.ErrNotFound) || err == nil { // swept, or ended by somebody else
@@ -161,6 +161,14 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	o.parcel.ID = j.id
 	t := store.Settlement{ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == store.Sent}
 	c.mu.Lock()
+	if len(c.stuck[j.id]) > 0 { // or it could not be
+		j.l.Back()
+		c.lookAgain(j.l, delivery.FirstPause)
+		c.release(j.conv)
+		c.mu.Unlock()
+		done <- nil
+		return
+	}
 	t.Tries = j.l.Tries()
 	if j.l.first == j.id {
 		t.Frame = j.l.frame
@@ -179,6 +187,9 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 func (c *Channel) taken(j laneJob, o *outgoing, t store.Settlement, r store.Result) {
 	defer c.release(j.conv)
 	current := c.lanes[j.l.conv.Key] == j.l && c.taker() == j.a
+	if r.Err == nil {
+		c.overtake(j.id)
+	}
 	switch {
 	case r.Err != nil:
 		j.l.Back()

@@ -46,7 +46,7 @@ func (a *Attachment) Receive(in *wire.Inbound) {
 	conv, err := c.hold(c.hub.ctx, key)
 	if err != nil {
 		c.hub.Log.Error("conversation not read", "channel", c.name(), "error", err)
-		a.port.Settled(in.MessageID, refusal(err))
+		a.port.Settled(in.MessageID, refusal())
 		return
 	}
 	f.conv = conv
@@ -90,7 +90,7 @@ func (f *inbound) done(r store.Result) {
 	}
 	c.mu.Unlock()
 	if !kept {
-		f.a.port.Settled(f.ref, refusal(r.Err))
+		f.a.port.Settled(f.ref, refusal())
 		return
 	}
 	r.Later(f.a.port)
@@ -99,10 +99,8 @@ func (f *inbound) done(r store.Result) {
 	}
 }
 
-// refusal is what an adapter is told when its frame could not be kept.
-func refusal(err error) *wire.Error {
-	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrRemoved) {
-		return &wire.Error{Code: wire.CodeStorageUnavailable, Message: "the message was not stored: send it again later"}
-	}
-	return &wire.Error{Code: wire.CodeInternal, Message: "the message was not stored"}
+// refusal is what an adapter is told when the disk did not take its frame, or
+// what belongs to it could not be read.
+func refusal() *wire.Error {
+	return &wire.Error{Code: wire.CodeStorageUnavailable, Message: "the message was not stored: send it again later"}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -44,18 +46,20 @@ func (r *reply) send(ctx context.Context, m message.Message, agent string) (stor
 	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrContent, err)
 	}
-	conv, err := r.c.hold(ctx, r.conv.Key)
-	if err != nil {
-		return 0, err
-	}
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
-	var sent Sent
-	if s := r.stream; s != nil && agent != "" && render.ActOf(&m).Kind == render.ActNone {
+	s := r.stream
+	if agent == "" || render.ActOf(&m).Kind != render.ActNone {
+		s = nil
+	}
+	sent, err := r.untilStored(ctx, func(conv *conversation) (Sent, error) {
+		if s != nil {
+			return s.end(ctx, conv, o, message.StatusCompleted)
+		}
+		return r.c.send(ctx, conv, o, &r.job.routing, r.job.id, false)
+	})
+	if s != nil {
 		r.stream = nil
-		sent, err = s.end(ctx, conv, o, message.StatusCompleted)
-	} else {
-		sent, err = r.c.send(ctx, conv, o, &r.job.routing, r.job.id, false)
 	}
 	if err == nil {
 		r.mu.Lock()
@@ -63,6 +67,30 @@ func (r *reply) send(ctx context.Context, m message.Message, agent string) (stor
 		r.mu.Unlock()
 	}
 	return sent.ID, err
+}
+
+// untilStored commits an answer. While the disk takes nothing it tries again:
+// nobody would ask the agent once more, and what it said would be lost. commit
+// uses up one hold of its conversation.
+func (r *reply) untilStored(ctx context.Context, commit func(*conversation) (Sent, error)) (Sent, error) {
+	return backoff.Retry(ctx, func() (Sent, error) {
+		conv, err := r.c.hold(ctx, r.conv.Key)
+		if err != nil {
+			return Sent{}, lasting(err)
+		}
+		sent, err := commit(conv)
+		return sent, lasting(err)
+	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second,
+	}), backoff.WithMaxElapsedTime(0))
+}
+
+// lasting marks the errors that trying again does not help.
+func lasting(err error) error {
+	if err == nil || store.Failing(err) {
+		return err
+	}
+	return backoff.Permanent(err)
 }
 
 func (r *reply) answered() bool {
@@ -121,11 +149,8 @@ func (r *reply) breakStream(err error) {
 	if err != nil {
 		status = message.StatusError
 	}
-	conv, herr := r.c.hold(r.c.hub.ctx, r.conv.Key)
-	if herr == nil {
-		o := &outgoing{message: message.Text(s.shown()), agent: r.agent}
-		_, herr = s.end(r.c.hub.ctx, conv, o, status)
-	}
+	o := &outgoing{message: message.Text(s.shown()), agent: r.agent}
+	_, herr := r.untilStored(r.c.hub.ctx, func(conv *conversation) (Sent, error) { return s.end(r.c.hub.ctx, conv, o, status) })
 	if herr != nil {
 		r.c.hub.Log.Error("broken answer not ended", "message", s.id, "error", herr)
 	}

@@ -26,6 +26,15 @@ type turnJob struct {
 	message  message.Message
 }
 
+// repeat is the turn of a message that is handed over once more.
+func repeat(e store.Entry) turnJob {
+	return turnJob{
+		id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
+		routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
+		message: restore(e),
+	}
+}
+
 // startTurn puts a turn behind those of its conversation. It takes over one
 // hold of conv. The mutex must be held.
 func (c *Channel) startTurn(conv *conversation, job turnJob) {
@@ -124,7 +133,9 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 		r.apologize()
 	}
 	r.endTyping()
-	c.endTurn(conv, job.id, r.answered(), err)
+	// One that is handed over once more may have been answered before, by an
+	// apology: its own state must tell.
+	c.endTurn(conv, job.id, r.answered() && !job.repeated, err)
 }
 
 // handle calls the agent; a panic is an error of the turn.
@@ -170,5 +181,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.change(conv, s, nil)
+	c.change(change{conv: conv, to: s})
 }

@@ -1,26 +1,35 @@
 package store
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 func batchLen(units []*Unit) int {
 	rows, bytes := 0, 0
 	for i, u := range units {
-		if u.In != nil {
-			rows++
-			bytes += u.In.size()
-		}
-		for j := range u.Out {
-			rows++
-			bytes += u.Out[j].size()
-		}
+		r, b := u.size()
+		rows, bytes = rows+r, bytes+b
 		if i > 0 && (rows > maxBatchRows || bytes > maxBatchBytes) {
 			return i
 		}
 	}
 	return len(units)
+}
+
+func (u *Unit) size() (rows, bytes int) {
+	if u.In != nil {
+		rows++
+		bytes += u.In.size()
+	}
+	for i := range u.Out {
+		rows++
+		bytes += u.Out[i].size()
+	}
+	for i := range u.Settle {
+		rows++
+		if c := u.Settle[i].Content; c != nil {
+			bytes += len(c.Text) + len(c.Parts) + len(c.Meta)
+		}
+	}
+	return rows, bytes
 }
 
 func (r *Row) size() int {
@@ -31,11 +40,11 @@ func (r *Row) size() int {
 // is committed alone, so that a duplicate does not hurt its neighbours.
 func (w *writer) write(units []*Unit) {
 	b := new(batch)
-	err := w.transact(units)
+	err := w.attempt(units)
 	var broken *sqliteError
 	if len(units) > 1 && (errors.Is(err, ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
 		for i := range units {
-			w.finish(units[i:i+1], w.transact(units[i:i+1]), b)
+			w.finish(units[i:i+1], w.attempt(units[i:i+1]), b)
 		}
 	} else {
 		w.finish(units, err, b)
@@ -44,6 +53,7 @@ func (w *writer) write(units []*Unit) {
 		f.Flush()
 	}
 	w.db.arena.trim(w.db.tls)
+	w.tend(err)
 }
 
 func (w *writer) finish(units []*Unit, err error, b *batch) {
@@ -53,7 +63,7 @@ func (w *writer) finish(units []*Unit, err error, b *batch) {
 	case errors.As(err, &broken) && broken.constraint():
 		err = ErrDuplicate
 	default:
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+		err = w.trouble(err)
 	}
 	for _, u := range units {
 		if err == nil {
@@ -223,7 +233,15 @@ func (w *writer) bind(s *stmt, p placed) {
 // follow writes what is not on the happy path: the pending list and changes of
 // state.
 func (w *writer) follow(u *Unit) error {
+	if u.In != nil {
+		if err := w.nameFiles(u.In.ID, u.In.Parts, u.In.Meta); err != nil {
+			return err
+		}
+	}
 	for i := range u.Out {
+		if err := w.nameFiles(u.Out[i].ID, u.Out[i].Parts, u.Out[i].Meta); err != nil {
+			return err
+		}
 		if s := u.Out[i].Status; s != "" {
 			w.status.int(statusNumber(s))
 			w.status.int(int64(u.Out[i].ID))
@@ -250,6 +268,9 @@ func (w *writer) follow(u *Unit) error {
 		if err := w.settle.run(); err != nil {
 			return err
 		}
+		if w.db.changes() == 0 { // deleted since somebody looked at it
+			return ErrRemoved
+		}
 		if err := w.list(t, u.Conversation.Chain.Channel); err != nil {
 			return err
 		}
@@ -273,7 +294,10 @@ func (w *writer) refill(conv *Conversation, id MessageID, c *Content) error {
 	if c.Offers {
 		conv.next.offer = id
 	}
-	return w.fill.run()
+	if err := w.fill.run(); err != nil {
+		return err
+	}
+	return w.renameFiles(id, c)
 }
 
 // list puts a message on the pending list, or takes it off.
@@ -320,29 +344,39 @@ func (w *writer) saveConversations() error {
 		if c.saved && c.next == c.now {
 			continue
 		}
-		s := w.updateConversation
-		if !c.saved {
-			s = w.addConversation
-		}
-		muted := int64(0)
-		if c.next.Muted {
-			muted = 1
-		}
-		s.text(c.next.Agent)
-		s.int(muted)
-		s.int(c.next.turns)
-		s.int(int64(c.next.head))
-		s.int(int64(c.next.lastIn))
-		s.int(int64(c.next.lastOut))
-		s.int(int64(c.next.offer))
-		s.int(c.ID)
-		if !c.saved {
-			s.int(c.Chain.Channel)
-			s.text(c.Key)
-		}
-		if err := s.run(); err != nil {
+		if err := w.saveConversation(c); err != nil {
 			return err
+		}
+		if c.saved && w.db.changes() == 0 { // deleted, since all of its messages were
+			c.saved = false
+			if err := w.saveConversation(c); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+func (w *writer) saveConversation(c *Conversation) error {
+	s := w.updateConversation
+	if !c.saved {
+		s = w.addConversation
+	}
+	muted := int64(0)
+	if c.next.Muted {
+		muted = 1
+	}
+	s.text(c.next.Agent)
+	s.int(muted)
+	s.int(c.next.turns)
+	s.int(int64(c.next.head))
+	s.int(int64(c.next.lastIn))
+	s.int(int64(c.next.lastOut))
+	s.int(int64(c.next.offer))
+	s.int(c.ID)
+	if !c.saved {
+		s.int(c.Chain.Channel)
+		s.text(c.Key)
+	}
+	return s.run()
 }

@@ -121,7 +121,12 @@ func (s *Store) newest(ctx context.Context, in Scope, before MessageID) (int64, 
 	if before != 0 {
 		m, err := s.read.MessageByID(ctx, int64(before))
 		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && m.Channel != in.Chain.Channel:
+		case errors.Is(err, sql.ErrNoRows):
+			if deleted, err := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || err != nil {
+				return 0, err
+			}
+			return 0, ErrNotFound
+		case err == nil && m.Channel != in.Chain.Channel:
 			return 0, ErrNotFound
 		case err != nil:
 			return 0, fmt.Errorf("read cursor: %w", err)
@@ -198,14 +203,14 @@ func (s *Store) Life(ctx context.Context, id MessageID) ([]Life, error) {
 	return out, nil
 }
 
-// Dead reads up to n messages that failed or expired on their way out, newest
-// first, from before id; 0 starts. channel 0 = all.
+// Dead reads up to n messages that failed or expired, newest first, from before
+// id; 0 starts. channel 0 = all. Whose author may not speak is not among them.
 func (s *Store) Dead(ctx context.Context, channel int64, before MessageID, n int) ([]Entry, error) {
 	if before == 0 {
 		before = 1<<63 - 1
 	}
 	return s.entries(s.read.DeadLetters(ctx, db.DeadLettersParams{
-		Before: int64(before), Channel: sql.NullInt64{Int64: channel, Valid: channel != 0}, N: int64(n),
+		Before: int64(before), Refused: sql.NullString{String: string(ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0}, N: int64(n),
 	}))
 }
 
@@ -226,6 +231,15 @@ func (s *Store) Unanswered(ctx context.Context) ([]Entry, error) {
 }
 
 func (s *Store) eachUnanswered(ctx context.Context, fn func(Entry) error) error {
+	reopened, err := s.entries(s.read.Reopened(ctx, int64(Received)))
+	if err != nil {
+		return err
+	}
+	for _, e := range reopened {
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
 	after, err := s.read.Mark(ctx)
 	if err != nil {
 		return fmt.Errorf("read mark: %w", err)

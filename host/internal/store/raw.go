@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -14,6 +15,7 @@ import (
 type raw struct {
 	tls   *libc.TLS
 	db    uintptr
+	log   uintptr // int32 in SQLite's memory: pages of the write-ahead log after the last commit
 	arena arena
 }
 
@@ -50,12 +52,54 @@ func openRaw(path string, pragmas ...string) (*raw, error) {
 			return nil, fmt.Errorf("pragma %s: %w", p, err)
 		}
 	}
+	if c.log = sqlite3.Xsqlite3_malloc64(c.tls, 4); c.log == 0 {
+		c.close()
+		return nil, errors.New("out of memory")
+	}
+	*c.logPages() = 0
+	// In place of the automatic checkpoint, which keeps its errors to itself.
+	hook := logGrew
+	sqlite3.Xsqlite3_wal_hook(c.tls, c.db, *(*uintptr)(unsafe.Pointer(&struct {
+		f func(*libc.TLS, uintptr, uintptr, uintptr, int32) int32
+	}{hook})), c.log)
 	return c, nil
+}
+
+// logGrew is called by SQLite after each commit.
+func logGrew(_ *libc.TLS, log, _, _ uintptr, pages int32) int32 {
+	*(*int32)(pointer(log)) = pages
+	return sqlite3.SQLITE_OK
+}
+
+// logPages is how long the write-ahead log was after the last commit.
+func (c *raw) logPages() *int32 { return (*int32)(pointer(c.log)) }
+
+// checkpointMode is how much a checkpoint waits for.
+type checkpointMode int32
+
+const (
+	passive  checkpointMode = sqlite3.SQLITE_CHECKPOINT_PASSIVE  // nobody
+	truncate checkpointMode = sqlite3.SQLITE_CHECKPOINT_TRUNCATE // readers, and then cuts the log to nothing
+)
+
+// checkpoint moves the write-ahead log into the database.
+func (c *raw) checkpoint(mode checkpointMode) error {
+	if rc := sqlite3.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, int32(mode), 0, 0); rc != sqlite3.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return nil
 }
 
 func (c *raw) close() {
 	if c.db != 0 {
+		// A connection with statements would go on as a zombie, and keep the log.
+		for s := sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0) {
+			sqlite3.Xsqlite3_finalize(c.tls, s)
+		}
 		sqlite3.Xsqlite3_close_v2(c.tls, c.db)
+	}
+	if c.log != 0 {
+		sqlite3.Xsqlite3_free(c.tls, c.log)
 	}
 	c.arena.free(c.tls)
 	c.tls.Close()
@@ -81,6 +125,9 @@ func (c *raw) exec(sql string) error {
 // inTransaction reports whether a transaction is open: an error may have
 // rolled it back already.
 func (c *raw) inTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
+
+// changes is how many rows the last statement changed.
+func (c *raw) changes() int32 { return sqlite3.Xsqlite3_changes(c.tls, c.db) }
 
 func (c *raw) prepare(sql string) (*stmt, error) {
 	z, err := libc.CString(sql)

@@ -224,7 +224,7 @@ type Flusher interface{ Flush() }
 // Errors of a commit.
 var (
 	ErrDuplicate   = errors.New("message is already stored")
-	ErrRemoved     = errors.New("channel was deleted")
+	ErrRemoved     = errors.New("channel or message was deleted")
 	ErrUnavailable = errors.New("storage is unavailable")
 )
 

@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/pressly/goose/v3"
@@ -34,6 +37,41 @@ func Snapshot(ctx context.Context, dir, file string) error {
 	return os.Chmod(file, 0o600)
 }
 
+// examineTime bounds the look at the database before each start: about a
+// gigabyte is read in it.
+const examineTime = 5 * time.Second
+
+// examine refuses a database that is damaged. Of a large one it sees a part.
+func (s *Store) examine(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, examineTime)
+	defer cancel()
+	switch err := examine(ctx, s.admin, "quick_check"); {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		s.log.Info("the database is large: only a part of it was examined, doctor examines all", "for", examineTime.String())
+		return nil
+	}
+	return ctx.Err()
+}
+
+// examine runs one of SQLite's checks.
+func examine(ctx context.Context, d *sql.DB, pragma string) error {
+	var found string
+	err := d.QueryRowContext(ctx, "PRAGMA "+pragma+"(1)").Scan(&found)
+	switch {
+	case fatality(err) != nil:
+		return fmt.Errorf("%w: %w", fatality(err), err)
+	case err != nil:
+		return fmt.Errorf("database can't be read: %w", err)
+	case found != "ok":
+		return fmt.Errorf("%w: %s", ErrCorrupt, strings.TrimSpace(found))
+	}
+	return nil
+}
+
 // Check reads all of a database file and says what is wrong with it: nil if it
 // is whole and of a schema that this program knows.
 func Check(ctx context.Context, path string) error {
@@ -42,12 +80,8 @@ func Check(ctx context.Context, path string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	var found string
-	if err := d.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
-		return fmt.Errorf("database can't be read: %w", err)
-	}
-	if found != "ok" {
-		return fmt.Errorf("database is corrupt: %s", found)
+	if err := examine(ctx, d, "integrity_check"); err != nil {
+		return err
 	}
 	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.Migrations)
 	if err != nil {

@@ -29,7 +29,7 @@ const File = "pontoon.db"
 const (
 	readers            = 4
 	defaultBusyTimeout = 2 * time.Second
-	housekeeping       = time.Second // how often the mark advances and deleted channels are swept
+	housekeeping       = time.Second // how often the mark advances, and the broom looks what there is to do
 )
 
 // Options are how a store is opened; the zero value is for production.
@@ -37,6 +37,15 @@ type Options struct {
 	Log         *slog.Logger
 	Now         func() time.Time // nil = time.Now
 	BusyTimeout time.Duration    // how long a lock held by another program is waited for
+	MaxBytes    int64            // that database and attachments may take: else the oldest messages go; 0 = any
+
+	// BackUp is called before the schema of an existing database is changed;
+	// if it fails nothing is changed. nil = no backup.
+	BackUp func(ctx context.Context, schema int64) error
+
+	// Names lists the attachments that a stored message names; nil = none. It
+	// must not keep what it gets.
+	Names func(parts, meta []byte) []string
 }
 
 // Store is the database of one host. All methods are safe for concurrent use.
@@ -49,11 +58,14 @@ type Store struct {
 	readDB *sql.DB
 	w      *writer
 	open   *unfinished
+	broom  *broom
 
-	mu     sync.Mutex // guards chains
+	mu     sync.Mutex // guards chains and files
 	chains map[int64]*Chain
+	files  Files // nil = not known yet
 
 	stop func()
+	once sync.Once // of Close
 	wg   sync.WaitGroup
 }
 
@@ -95,10 +107,14 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
 	// The order counts: the lock must be waited for before the mode is asked for.
-	if s.admin, err = openSQL(path, "rwc", 1, busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"); err != nil {
+	// The writer alone moves the log into the database: it looks at the errors.
+	if s.admin, err = openSQL(path, "rwc", 1, busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(0)"); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.admin); err != nil {
+	if err := s.examine(ctx); err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.admin, o.BackUp); err != nil {
 		return err
 	}
 	if s.readDB, err = openSQL(path, "ro", readers, busy, "query_only(1)"); err != nil {
@@ -107,7 +123,11 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.read = db.New(s.readDB)
 
 	s.open = &unfinished{ids: map[MessageID]struct{}{}}
-	s.w = &writer{wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}}
+	s.w = &writer{
+		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}, names: o.Names,
+		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
+	}
+	s.broom = &broom{Store: s, max: o.MaxBytes, blocked: map[int64]int64{}}
 	if err := s.resume(ctx); err != nil {
 		return err
 	}
@@ -122,6 +142,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.stop = cancel
 	s.wg.Go(func() { s.w.serve(context.WithoutCancel(ctx)) })
 	s.wg.Go(func() { s.keepHouse(ctx) })
+	s.wg.Go(func() { s.broom.sweep(ctx) })
 	return nil
 }
 
@@ -137,7 +158,7 @@ func openSQL(path, mode string, conns int, pragmas ...string) (*sql.DB, error) {
 	return d, nil
 }
 
-func migrate(ctx context.Context, d *sql.DB) error {
+func migrate(ctx context.Context, d *sql.DB, backUp func(context.Context, int64) error) error {
 	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.Migrations)
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
@@ -147,8 +168,14 @@ func migrate(ctx context.Context, d *sql.DB) error {
 		return fmt.Errorf("open database: %w", err)
 	}
 	sources := p.ListSources()
-	if newest := sources[len(sources)-1].Version; have > newest {
+	newest := sources[len(sources)-1].Version
+	if have > newest {
 		return fmt.Errorf("database has schema %d, this program knows up to %d: run a newer pontoon or restore a backup", have, newest)
+	}
+	if 0 < have && have < newest && backUp != nil {
+		if err := backUp(ctx, have); err != nil {
+			return fmt.Errorf("database not migrated from schema %d to %d, since it could not be backed up: %w", have, newest, err)
+		}
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("migrate database: %w", err)
@@ -162,8 +189,17 @@ func (s *Store) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read end of the log: %w", err)
 	}
-	s.w.ids.last = MessageID(newest)
-	s.open.last = MessageID(newest)
+	gone, err := s.read.NewestGone(ctx)
+	if err != nil {
+		return fmt.Errorf("read end of the log: %w", err)
+	}
+	mark, err := s.read.Mark(ctx)
+	if err != nil {
+		return fmt.Errorf("read mark: %w", err)
+	}
+	// No id is given twice, whatever was deleted and wherever the clock is.
+	s.w.ids.last = MessageID(max(newest, gone.Gone, gone.Swept, mark))
+	s.open.last = s.w.ids.last
 	if err := s.breakStreams(ctx); err != nil {
 		return err
 	}
@@ -191,8 +227,14 @@ func (s *Store) breakStreams(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what was accepted, and ends. Nothing may be appended any more.
-func (s *Store) Close() error {
+// Close writes what was accepted, and ends. Nothing may be appended any more. A
+// second call does nothing.
+func (s *Store) Close() (err error) {
+	s.once.Do(func() { err = s.end() })
+	return err
+}
+
+func (s *Store) end() error {
 	s.stop()
 	if err := s.saveMark(); err != nil {
 		s.log.Warn("mark not saved", "error", err)
@@ -204,7 +246,9 @@ func (s *Store) Close() error {
 
 func (s *Store) release() error {
 	var errs []error
-	if s.w != nil && s.w.db != nil {
+	// Closing would move the log into the database and remove it. After a sync
+	// that failed only the next process can do that safely.
+	if s.w != nil && s.w.db != nil && s.w.broken == nil {
 		s.w.db.close()
 	}
 	for _, d := range []*sql.DB{s.readDB, s.admin} {
@@ -228,9 +272,14 @@ func (s *Store) Append(u *Unit) {
 // what marks it, so that nothing is written.
 func (s *Store) Handled(id MessageID) { s.open.remove(id) }
 
-// Writable reports whether a commit works now.
+// Writable reports whether a message of ordinary size could be committed now.
 func (s *Store) Writable() error {
-	return s.change(func(*db.Queries) error { return nil })
+	return s.change(func(q *db.Queries) error {
+		if err := s.w.room(2 * commitSpace); err != nil || s.w.since.IsZero() {
+			return err
+		}
+		return q.SetMark(context.Background(), int64(s.open.mark())) // the last commit failed: does one now?
+	})
 }
 
 // NewID gives an id that no message has.
@@ -246,14 +295,12 @@ func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(fn)
 func (s *Store) runAdmin(ctx context.Context, fn func(*db.Queries) error) error {
 	tx, err := s.admin.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return err
 	}
-	err = fn(db.New(tx))
-	if err == nil {
+	if err = fn(db.New(tx)); err == nil {
 		if err = tx.Commit(); err == nil {
 			return nil
 		}
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if rerr := tx.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) {
 		err = errors.Join(err, rerr)

@@ -32,6 +32,8 @@ type writer struct {
 	status, fill          *stmt
 	saveCursor            *stmt
 	handle, life          *stmt
+	name, unname          *stmt
+	names                 func(parts, meta []byte) []string // see Options
 	now                   func() time.Time
 	addConversation       *stmt
 	updateConversation    *stmt
@@ -39,6 +41,7 @@ type writer struct {
 	busy                  []*Conversation // touched by this batch
 	chains                []*Chain        // touched by this batch
 	admin                 func(context.Context, func(*db.Queries) error) error
+	health                // of the disk
 
 	mu      sync.Mutex // guards what follows
 	ids     ids
@@ -79,6 +82,8 @@ func (w *writer) prepare() (err error) {
 		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
 		{&w.handle, "UPDATE message SET handle = ? WHERE id = ?"},
 		{&w.life, "INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?)"},
+		{&w.name, "INSERT OR IGNORE INTO attachment (path, message) VALUES (?, ?)"},
+		{&w.unname, "DELETE FROM attachment WHERE message = ?"},
 		{&w.saveCursor, "INSERT INTO cursor (channel, value) VALUES (?, ?) ON CONFLICT (channel) DO UPDATE SET value = excluded.value"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -161,11 +166,27 @@ func (w *writer) serve(ctx context.Context) {
 			rest = rest[n:]
 		}
 		for _, j := range jobs {
-			j.done <- w.admin(ctx, j.run)
+			j.done <- w.runJob(ctx, j)
 		}
 		clear(units)
 		spare = units
 	}
+}
+
+// runJob runs an administrative change, which SQLite lets through as long as
+// there is any room.
+func (w *writer) runJob(ctx context.Context, j job) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	err := w.admin(ctx, j.run)
+	if Failing(err) {
+		err = w.trouble(err)
+	}
+	if w.changes++; w.broken == nil && w.changes >= tidyChanges {
+		w.tidy()
+	}
+	return err
 }
 
 // close makes serve return once the queue is empty.

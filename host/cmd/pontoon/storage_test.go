@@ -1,0 +1,393 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/pontoon-bridge/pontoon/schema"
+)
+
+// diarist is an adapter that keeps a log of its own of what was acknowledged.
+type diarist struct {
+	*peer
+	n     int
+	acked []string
+}
+
+func (h *host) diarist(token string) *diarist {
+	h.t.Helper()
+	p := h.dial("", http.Header{"X-Bridge-Token": {token}})
+	p.send(frame{"type": "register", "platform": "test", "protocol": "1.1", "capabilities": []string{"text", "ack"}})
+	if ack := p.next("register_ack"); ack["ok"] != true {
+		h.t.Fatalf("register_ack: %v", ack)
+	}
+	return &diarist{peer: p}
+}
+
+// tell sends a message and returns the host's word on it.
+func (d *diarist) tell(size int) (ok, retryable bool, why string) {
+	d.t.Helper()
+	d.n++
+	id := fmt.Sprintf("m%d", d.n)
+	d.send(frame{"type": "message", "message_id": id, "conversation_id": "c", "user_id": "alice", "text": id + strings.Repeat(".", size)})
+	timeout := time.After(wait)
+	for {
+		select {
+		case f, open := <-d.frames:
+			switch {
+			case !open:
+				return false, true, "closed"
+			case f["type"] == "send": // its answer, which is acknowledged like a platform would
+				d.send(frame{"type": "message_ack", "message_id": f["message_id"], "ok": true})
+			case f["type"] == "message_ack" && f["message_id"] == id:
+				ok, _ = f["ok"].(bool)
+				retryable, _ = f["retryable"].(bool)
+				why, _ = f["error"].(string)
+				if ok {
+					d.acked = append(d.acked, id)
+				}
+				return ok, retryable, why
+			}
+		case <-timeout:
+			d.t.Fatalf("message %s: no acknowledgement", id)
+		}
+	}
+}
+
+// tellAll sends messages until n were acknowledged.
+func (d *diarist) tellAll(n, size int) {
+	d.t.Helper()
+	for range n {
+		if ok, _, why := d.tell(size); !ok {
+			d.t.Fatalf("message not taken: %s", why)
+		}
+	}
+}
+
+// untilRefused sends messages until one is refused, for now.
+func (d *diarist) untilRefused(size int) {
+	d.t.Helper()
+	for range 10_000 {
+		ok, retryable, why := d.tell(size)
+		switch {
+		case ok:
+			continue
+		case !retryable || !strings.HasPrefix(why, "storage_unavailable"):
+			d.t.Fatalf("refused with %q, retryable %v", why, retryable)
+		}
+		return
+	}
+	d.t.Fatal("nothing was refused")
+}
+
+// untilTaken sends messages until one is taken again.
+func (d *diarist) untilTaken() time.Duration {
+	d.t.Helper()
+	since := time.Now()
+	for time.Since(since) < wait {
+		if ok, _, _ := d.tell(10); ok {
+			return time.Since(since)
+		}
+	}
+	d.t.Fatal("nothing is taken again")
+	return 0
+}
+
+// check compares history with what was acknowledged: each once, in order.
+func (h *host) check(channel string, acked []string) {
+	h.t.Helper()
+	var got []string
+	rows := h.history(channel)
+	slices.Reverse(rows)
+	for _, r := range rows {
+		if id, _, _ := strings.Cut(r.Text, "."); r.Direction == "in" && slices.Contains(acked, id) {
+			got = append(got, id)
+		}
+	}
+	if !slices.Equal(got, acked) {
+		h.t.Errorf("acknowledged and stored are not the same: %d and %d messages\n%v\n%v", len(acked), len(got), acked, got)
+	}
+}
+
+// ready waits until the host says that it is, or is not.
+func (h *host) ready(want bool) {
+	h.t.Helper()
+	eventually(h.t, fmt.Sprintf("ready is %v", want), func() bool {
+		resp, err := http.Get(h.url + "/readyz")
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return (resp.StatusCode == http.StatusOK) == want
+	})
+}
+
+// A disk of 2 MiB: messages are refused before SQLite fails, reads go on, and
+// they are taken again when there is room.
+func TestStorageFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h := &host{t: t, data: filepath.Join(dir, "disk")}
+	if err := os.Mkdir(h.data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.wrap = []string{"unshare", "--mount", "--map-root-user", "sh", "-c", `mount -t tmpfs -o size=2m tmpfs "$0" && dd if=/dev/zero of="$0/filler" bs=1k count=500 2>/dev/null && exec "$@"`, h.data}
+	h.outside = func(path string) string { return fmt.Sprintf("/proc/%d/root%s", h.cmd.Process.Pid, path) }
+	h.start("127.0.0.1:0")
+	filler := h.outside(filepath.Join(h.data, "filler"))
+	if _, err := os.Stat(filler); err != nil {
+		t.Fatal(err)
+	}
+	d := h.diarist(h.channel("full", ""))
+	d.untilRefused(2000)
+	if len(d.acked) < 20 {
+		t.Errorf("refused after %d messages", len(d.acked))
+	}
+	h.ready(false)
+	h.check("full", d.acked)
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("taken again after %s", d.untilTaken())
+	h.ready(true)
+	d.untilRefused(2000)
+	h.check("full", d.acked)
+	if log := h.errs.String(); strings.Contains(log, "full (13)") || !strings.Contains(log, "nearly full") || !strings.Contains(log, "messages are stored again") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// inject lets the host's system calls fail from now on; what it returns ends that.
+func (h *host) inject(calls, fault string) (stop func()) {
+	h.t.Helper()
+	s := startProcess(h.t, nil, "strace", "-f", "-qq", "-p", strconv.Itoa(h.cmd.Process.Pid), "-o", "/dev/null", "-e", "trace="+calls, "-e", "inject="+calls+":"+fault)
+	s.anyEnd = true
+	eventually(h.t, "strace holds the host", func() bool {
+		select {
+		case <-s.exited:
+			h.t.Fatalf("strace ended: %s", s.errs.String())
+		default:
+		}
+		return h.traced()
+	})
+	return func() {
+		s.signal(syscall.SIGINT)
+		s.waitExit()
+	}
+}
+
+// traced reports whether all threads of the host are traced.
+func (h *host) traced() bool {
+	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", h.cmd.Process.Pid))
+	if err != nil || len(names) == 0 {
+		return false
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err == nil && bytes.Contains(b, []byte("TracerPid:\t0\n")) {
+			return false
+		}
+	}
+	return true
+}
+
+// A disk that writes with errors, or says that it is full: nothing is
+// acknowledged meanwhile, and all goes on when it has passed.
+func TestStorageWriteErrors(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"EIO", "ENOSPC"} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			h := startHost(t)
+			d := h.diarist(h.channel("c", ""))
+			d.tellAll(5, 100)
+			passes := h.inject("pwrite64", "error="+fault)
+			d.untilRefused(100)
+			h.ready(false)
+			h.check("c", d.acked)
+			for range 3 {
+				d.untilRefused(100)
+			}
+			passes()
+			t.Logf("taken again after %s", d.untilTaken())
+			d.tellAll(5, 100)
+			h.check("c", d.acked)
+			h.stop()
+			h.again()
+			h.check("c", d.acked)
+		})
+	}
+}
+
+// After a sync that failed nothing is acknowledged by that process any more: it
+// stops and says why. The next one has all that was acknowledged.
+func TestStorageSyncErrors(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	h.anyEnd = true
+	d := h.diarist(h.channel("c", ""))
+	d.tellAll(20, 100)
+	h.inject("fsync,fdatasync", "error=EIO:when=1")
+	if ok, _, _ := d.tell(100); ok {
+		t.Error("acknowledged what was not synced")
+	}
+	if code := h.waitExit(); code != 1 || !strings.Contains(h.errs.String(), "did not confirm what was written") {
+		t.Errorf("exit status %d:\n%s", code, h.errs.String())
+	}
+	h.again()
+	h.check("c", d.acked)
+	d2 := h.diarist(h.rotate("c"))
+	d2.n = d.n
+	d2.tellAll(3, 10)
+}
+
+func (h *host) rotate(channel string) string {
+	h.t.Helper()
+	var made struct{ Token string }
+	h.must(&made, "POST", "/channels/"+channel+"/tokens", `{"overlap":"24h"}`)
+	return made.Token
+}
+
+// Another program locks the database: messages are refused until it lets go.
+func TestStorageLocked(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	d := h.diarist(h.channel("c", ""))
+	d.tellAll(5, 100)
+	cmd := exec.Command("sqlite3", filepath.Join(h.data, "pontoon.db"))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	defer func() { _ = in.Close() }()
+	if _, err := io.WriteString(in, ".timeout 10000\nBEGIN EXCLUSIVE;\nSELECT 'locked';\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, len("locked\n"))); err != nil {
+		t.Fatal(err)
+	}
+	d.untilRefused(100)
+	h.check("c", d.acked)
+	h.ready(false)
+	if _, err := io.WriteString(in, "ROLLBACK;\n"); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("taken again after %s", d.untilTaken())
+	h.check("c", d.acked)
+}
+
+// Random bytes in the database: the host does not start, says why, and names
+// the backup, which brings everything back.
+func TestStorageCorrupt(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	d := h.diarist(h.channel("c", ""))
+	d.tellAll(100, 500)
+	saved := filepath.Join(t.TempDir(), "b.tar.gz")
+	h.cli("backup", saved)
+	h.stop()
+	file := filepath.Join(h.data, "pontoon.db")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, at := range []int{0, 1 + r.IntN(len(whole)/page-1), 1 + r.IntN(len(whole)/page-1), -1} {
+		broken := slices.Clone(whole)
+		if at < 0 {
+			broken = broken[:len(broken)/2/page*page+100] // cut off
+		} else {
+			for i := range page {
+				broken[at*page+i] = byte(r.Uint32())
+			}
+		}
+		if err := os.WriteFile(file, broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := runCommand(t, nil, "", "serve", "--data", h.data, "--listen", "127.0.0.1:0")
+		if got.code != 1 || strings.Contains(got.out, "listens on") {
+			t.Fatalf("page %d: exit status %d\n%s%s", at, got.code, got.out, got.err)
+		}
+		oneLine(t, got.err, "damaged")
+		oneLine(t, got.err, "pontoon restore "+saved)
+	}
+	h.cli("restore", saved)
+	h.again()
+	h.check("c", d.acked)
+}
+
+// downgrade takes back the newest migration and returns the schema before it.
+func downgrade(t *testing.T, file string) int {
+	t.Helper()
+	d, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.Migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := p.Down(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(done.Source.Version) - 1
+}
+
+// A database of an older schema is backed up before it is changed.
+func TestStorageMigrationBackup(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	d := h.diarist(h.channel("c", ""))
+	d.tellAll(5, 10)
+	h.stop()
+	// As it was before the newest migration, which goes back by its own statements.
+	old := filepath.Join(h.data, "pontoon.db")
+	was := downgrade(t, old)
+	h.again()
+	h.check("c", d.acked)
+	h.stop()
+	made, err := filepath.Glob(filepath.Join(h.data, "backups", fmt.Sprintf("schema-%d-*.db", was)))
+	if err != nil || len(made) != 1 {
+		t.Fatalf("backups: %v, %v", made, err)
+	}
+	h.cli("restore", made[0])
+	d2, err := sql.Open("sqlite", old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version int
+	err = d2.QueryRow("SELECT max(version_id) FROM goose_db_version").Scan(&version)
+	if cerr := d2.Close(); err != nil || cerr != nil || version != was {
+		t.Fatalf("restored schema %d, %v, %v, expected %d", version, err, cerr, was)
+	}
+	h.again()
+	h.check("c", d.acked)
+}

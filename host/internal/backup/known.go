@@ -1,0 +1,120 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// dirName is where a host keeps the backups that it makes by itself, in its data
+// directory, and the note of the newest that somebody else asked for.
+const (
+	dirName  = "backups"
+	noteName = "newest.json"
+)
+
+// keepAutomatic is how many backups of before a migration are kept.
+const keepAutomatic = 3
+
+// BeforeMigration copies the database of dir as it is, of the named schema. The
+// attachments stay where they are: a migration does not touch them.
+func BeforeMigration(ctx context.Context, dir string, schema int64) (file string, err error) {
+	to := filepath.Join(dir, dirName)
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return "", fmt.Errorf("make directory of backups: %w", err)
+	}
+	if err := enoughRoom(dir); err != nil {
+		return "", err
+	}
+	file = filepath.Join(to, fmt.Sprintf("schema-%d-%s.db", schema, time.Now().UTC().Format("20060102T150405.000Z")))
+	if err := store.Snapshot(ctx, dir, file); err != nil {
+		return "", err
+	}
+	all := automatic(dir)
+	for _, old := range all[:max(0, len(all)-keepAutomatic)] {
+		if err := os.Remove(old.File); err != nil {
+			return "", fmt.Errorf("remove old backup: %w", err)
+		}
+	}
+	return file, nil
+}
+
+func enoughRoom(dir string) error {
+	space, err := store.SpaceIn(dir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	info, serr := os.Stat(filepath.Join(dir, store.File))
+	if err := errors.Join(err, serr); err != nil {
+		return err
+	}
+	if size := uint64(info.Size()); size > space.Free {
+		return fmt.Errorf("a copy of the database takes %d MiB, and %d MiB are free", size>>20, space.Free>>20)
+	}
+	return nil
+}
+
+// Known is a backup that a data directory knows of.
+type Known struct {
+	File string    `json:"file"` // absolute
+	At   time.Time `json:"at"`
+}
+
+// Newest finds the newest backup of dir that is known and still there.
+func Newest(dir string) (k Known, ok bool) {
+	all := automatic(dir)
+	var noted Known
+	b, err := os.ReadFile(filepath.Join(dir, dirName, noteName))
+	if err == nil && json.Unmarshal(b, &noted) == nil {
+		if _, err := os.Stat(noted.File); err == nil {
+			all = append(all, noted)
+		}
+	}
+	if len(all) == 0 {
+		return Known{}, false
+	}
+	return slices.MaxFunc(all, func(a, b Known) int { return a.At.Compare(b.At) }), true
+}
+
+// automatic lists the backups that the host made, oldest first.
+func automatic(dir string) []Known {
+	abs, err := filepath.Abs(filepath.Join(dir, dirName))
+	if err != nil {
+		return nil
+	}
+	entries, err := os.ReadDir(abs)
+	if err != nil {
+		return nil
+	}
+	var all []Known
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() && strings.HasPrefix(e.Name(), "schema-") && strings.HasSuffix(e.Name(), ".db") {
+			all = append(all, Known{filepath.Join(abs, e.Name()), info.ModTime()})
+		}
+	}
+	slices.SortFunc(all, func(a, b Known) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// note remembers where a backup was written, for whoever needs it in a hurry. A
+// backup that can't be noted is one all the same.
+func note(dir, file string) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return
+	}
+	b, err := json.Marshal(Known{abs, time.Now().UTC()})
+	if err != nil || os.MkdirAll(filepath.Join(dir, dirName), 0o700) != nil {
+		return
+	}
+	_ = os.WriteFile(filepath.Join(dir, dirName, noteName), b, 0o600)
+}

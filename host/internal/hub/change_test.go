@@ -1,0 +1,100 @@
+package hub_test
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // locks the database like another program
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// impatient is a store that gives up on a locked database at once.
+var impatient = store.Options{BusyTimeout: 10 * time.Millisecond}
+
+// lock keeps the host from writing until unlock.
+func (b *bed) lock() (unlock func()) {
+	b.t.Helper()
+	other, err := sql.Open("sqlite", filepath.Join(b.dir, store.File)+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	conn, err := other.Conn(context.Background())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	do := func(statement string) {
+		if _, err := conn.ExecContext(context.Background(), statement); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	do("BEGIN EXCLUSIVE")
+	return func() {
+		do("ROLLBACK")
+		if err := conn.Close(); err != nil {
+			b.t.Fatal(err)
+		}
+		if err := other.Close(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// What a port gives back while the disk takes nothing waits for the disk, and
+// then goes to the next port, once and in order.
+func TestStateWaitsForDisk(t *testing.T) {
+	b := newBedWith(t, impatient, nil)
+	a := b.attach(&port{log: new(written), room: -1, lazy: true})
+	for i := range 3 {
+		b.send(string(rune('0' + i)))
+	}
+	unlock := b.lock()
+	a.Detach()
+	log := new(written)
+	next := &port{log: log, room: -1}
+	b.attach(next)
+	if _, err := b.hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !store.Failing(err) {
+		t.Errorf("sent while the disk takes nothing: %v", err)
+	}
+	if got := log.list(); len(got) != 0 {
+		t.Errorf("written before it was stored: %v", got)
+	}
+	unlock()
+	b.wantWritten(log, 3)
+	b.send("3")
+	b.wantWritten(log, 4)
+}
+
+// answering is an agent that says when it was asked, and answers once it may.
+type answering struct{ asked, may chan struct{} }
+
+func (a answering) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
+	close(a.asked)
+	<-a.may
+	_, err := r.Send(ctx, message.Text("0"))
+	return err
+}
+
+// An answer that comes while the disk takes nothing waits for the disk.
+func TestAnswerWaitsForDisk(t *testing.T) {
+	agent := answering{make(chan struct{}), make(chan struct{})}
+	b := newBedWith(t, impatient, agent)
+	log := new(written)
+	a := b.attach(&port{log: log, room: -1})
+	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
+	<-agent.asked
+	unlock := b.lock()
+	close(agent.may)
+	time.Sleep(200 * time.Millisecond) // it is tried in vain meanwhile
+	if got := log.list(); len(got) != 0 {
+		t.Errorf("written before it was stored: %v", got)
+	}
+	unlock()
+	b.wantWritten(log, 1)
+}
