@@ -56,6 +56,10 @@ func (c *FairConfig) scenario() Scenario {
 	return Scenario{Conns: c.Conns, Window: 1, Conversations: 1, Size: 200, Rate: c.Rate}
 }
 
+// culpritRate is how many frames a second the channel of the one that floods may
+// take.
+const culpritRate = 1000
+
 // FairReport is what others noticed of each culprit.
 type FairReport struct {
 	Machine
@@ -130,17 +134,26 @@ func (f *fair) start(ctx context.Context) (err error) {
 		return err
 	}
 	f.target = target{"others", f.host.bridge(), victims, f.host.pid()}
-	if f.tokens, err = provision(ctx, f.host, "culprit", len(f.Culprits)); err != nil {
-		return err
-	}
 	f.Progress(fmt.Sprintf("making %d messages of history", f.History))
 	fill := Scenario{Conns: 1, Window: 64, Conversations: 1, Size: 200}
-	for i, name := range f.Culprits {
-		if name == culpritHistory {
-			_, err = f.measure(ctx, target{"history", f.host.bridge(), f.tokens[i : i+1], 0}, fill, span{maxDuration, f.History / 2, grace})
+	for _, name := range f.Culprits {
+		settings := map[string]any{"agent": "echo"}
+		if name == culpritFlood {
+			settings["rate_limit"] = culpritRate
+		}
+		tokens, err := provisionAs(ctx, f.host, name, 1, settings)
+		if err != nil {
+			return err
+		}
+		f.tokens = append(f.tokens, tokens[0])
+		if name != culpritHistory {
+			continue
+		}
+		if _, err := f.measure(ctx, target{name, f.host.bridge(), tokens, 0}, fill, span{maxDuration, f.History / 2, grace}); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 func (f *fair) stop() {
@@ -188,7 +201,7 @@ func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, 
 
 // beside measures while a culprit is at it.
 func (f *fair) beside(ctx context.Context, i int, name string) (s Sample, did Deeds, err error) {
-	work, err := json.Marshal(culpritWork{Name: name, URL: f.host.url, Bridge: f.host.bridge(), Token: f.tokens[i], Channel: channelName("culprit", i), Data: f.dir})
+	work, err := json.Marshal(culpritWork{Name: name, URL: f.host.url, Bridge: f.host.bridge(), Token: f.tokens[i], Channel: channelName(name, 0), Data: f.dir})
 	if err != nil {
 		return s, did, fmt.Errorf("encode work: %w", err)
 	}

@@ -61,6 +61,7 @@ type setup struct {
 	bridge      bridge.Options
 	store       store.Options
 	now         func() time.Time // of the gate
+	gate        func(bridge.Gate) bridge.Gate
 	refuseQuery bool
 	smallBuffer bool // the host's sockets hold little
 }
@@ -119,7 +120,11 @@ func start(t *testing.T, change ...func(*setup)) *host {
 		t.Fatal(err)
 	}
 	gate := auth.NewGate(h.store, s.now)
-	h.slots = bridge.New(h.hub, gate, s.bridge)
+	var admits bridge.Gate = gate
+	if s.gate != nil {
+		admits = s.gate(gate)
+	}
+	h.slots = bridge.New(h.hub, admits, s.bridge)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
 		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: h.slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",

@@ -26,8 +26,10 @@ type Session struct {
 	conn  transport.Conn
 	from  Origin
 
-	grant    auth.Grant // guarded by Slots.mu; after register only ExpiresAt changes
-	admitted bool       // guarded by Slots.mu
+	grant    auth.Grant  // guarded by Slots.mu; after register only ExpiresAt changes
+	admitted bool        // guarded by Slots.mu
+	late     *time.Timer // ends a register that takes too long
+	order    int64       // see hub.Info
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
 	uploads  *rate.Limiter
@@ -70,14 +72,16 @@ func (n *Session) serve() {
 
 // run lets the adapter in and reads until the connection ends.
 func (n *Session) run() error {
-	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
+	n.late = time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
 	// On a stack of its own: the one that the database needs would stay with
 	// this goroutine for as long as the adapter does.
 	registered := make(chan error)
 	go func() { registered <- n.guard(n.register) }()
-	if err := <-registered; !late.Stop() { // too late by a hair: the close frame is out
-		return errLate
-	} else if err != nil {
+	err := <-registered
+	if inTime := n.late.Stop(); n.inbox == nil && !inTime && err == nil {
+		err = errLate
+	}
+	if n.late = nil; err != nil {
 		return err
 	}
 	return n.guard(n.read)
@@ -110,6 +114,7 @@ func (n *Session) register() error {
 	if err != nil {
 		return err
 	}
+	n.order = n.slots.asked.Add(1)
 	in, werr := wire.DecodeInbound(frame)
 	if werr != nil || in.Type != wire.TypeRegister {
 		return n.refuse(wire.RefusedFirstFrame)
@@ -165,7 +170,7 @@ func (n *Session) refuse(why string) error {
 func (n *Session) introduce(said *wire.Register) hub.Info {
 	i := hub.Info{
 		Transport: n.from.Transport, Platform: said.Platform, Protocol: wire.Negotiate(said.Protocol), Names: said.Capabilities,
-		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
+		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Order: n.order, Heard: n.conn.Heard,
 	}
 	if isBlank(i.Platform) {
 		i.Platform = n.grant.Channel.Name
@@ -197,7 +202,15 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 	n.window = make(chan struct{}, Window)
 	n.pinged = time.Now()
 	n.mu.Unlock()
+	if !n.late.Stop() { // the close frame is out: it must not replace who came since
+		return errLate
+	}
 	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, info)
+	if errors.Is(err, hub.ErrOutdated) {
+		n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", err)
+		_ = n.conn.Close(wire.CloseReplaced, err.Error())
+		return err
+	}
 	if err != nil {
 		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
@@ -76,6 +77,7 @@ type Slots struct {
 	inbox Inbox
 	gate  Gate
 	wg    sync.WaitGroup
+	asked atomic.Int64 // register frames, in the order in which they were read
 
 	mu     sync.Mutex // guards what follows
 	all    map[*Session]struct{}

@@ -14,12 +14,13 @@ import (
 // what it was sent comes again when it is back, and a neighbour notices nothing.
 func TestTortureSlowReader(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.smallBuffer, s.ack = true, time.Second })
+	patient := start(t, func(s *setup) { s.smallBuffer = true })
+	impatient := start(t, func(s *setup) { s.smallBuffer, s.ack = true, time.Second })
 	report := torture.Row{Fault: "adapter with `ack` that does not read"}
 	rounds := torture.Times(1, 10)
 	ways := []slowWay{
 		{"no-byte-of-much", 60, 200_000, 0},
-		{"nothing-of-little", 10, 100, 0}, // fits the socket: the acknowledgements are what is missing
+		{"nothing-of-little", 10, 100, 0},
 	}
 	if torture.Long() { // ends by the deadline of a write, 10 s
 		ways = append(ways, slowWay{"a-byte-now-and-then", 60, 200_000, 200 * time.Millisecond})
@@ -28,6 +29,10 @@ func TestTortureSlowReader(t *testing.T) {
 	t.Run("ways", func(t *testing.T) {
 		for i := range rounds {
 			for _, way := range ways {
+				h := patient
+				if way.size < smallBuffer { // fits the socket: the acknowledgements are what is missing
+					h = impatient
+				}
 				t.Run(way.name, func(t *testing.T) {
 					t.Parallel()
 					r := h.slowReader(t, fmt.Sprint(way.name, i), way)
@@ -86,7 +91,9 @@ func (h *host) slowReader(t *testing.T, name string, way slowWay) (r torture.Row
 		}
 	}
 	if way.byteEvery == 0 { // else it has lost the frames' borders
-		if _, code := c.rest(); code != 4008 {
+		// 1006: the machine was so slow that a write had missed its deadline, which
+		// leaves no place for a close frame.
+		if _, code := c.rest(); code != 4008 && code != 1006 {
 			t.Errorf("closed with %d, want 4008", code)
 		}
 	}

@@ -84,6 +84,7 @@ var (
 	ErrTooLarge    = errors.New("session_key and reply_ctx leave no room in a frame")
 	ErrContent     = errors.New("the message can't be sent")
 	ErrClosed      = errors.New("the host is stopping")
+	ErrOutdated    = errors.New("replaced by a newer connection")
 )
 
 // Options of a hub. Store, Attachments, Agents and Commands are needed.
