@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.IntVar(&shape.Conns, "conns", 50, "connections")
 	f.IntVar(&shape.Window, "window", 1, "messages in flight on each connection")
 	f.IntVar(&shape.Conversations, "conversations", 1, "conversations on each connection")
+	f.BoolVar(&shape.Turns, "turns", false, "ask for an answer in a turn of its own: the agent is reached only after the commit of the question")
 	f.IntVar(&shape.Size, "size", 200, "bytes of a frame")
 	f.Float64Var(&shape.Rate, "rate", 0, "messages a second over all connections, however slow the answers are; latency counts from when a message was due (0 = closed loop)")
 	f.Float64Var(&seconds, "seconds", 2, "length of one measurement, and its bound with --messages")
@@ -47,6 +49,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.Target, "target", "", "url of a running bridge to measure, on a loopback address")
 	f.StringArrayVar(&c.Tokens, "token", nil, "token for it; one for each connection")
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
+	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
 	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchStorm(o, &c.Dir), benchFair(o, &c.Dir), benchModes(o, &c.Dir), benchAdapter(), benchCulprit(), &cobra.Command{
 		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
@@ -59,21 +62,25 @@ func benchCommand(o *clientOptions) *cobra.Command {
 // the default ones have as many connections.
 func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Scenario {
 	f := cmd.Flags()
-	if f.Changed("conns") || f.Changed("window") || f.Changed("rate") {
-		if tokens > 0 && !f.Changed("conns") {
-			shape.Conns = tokens
+	for _, name := range []string{"conns", "window", "rate", "conversations", "turns"} {
+		if f.Changed(name) {
+			if tokens > 0 && !f.Changed("conns") {
+				shape.Conns = tokens
+			}
+			return []bench.Scenario{shape}
 		}
-		return []bench.Scenario{shape}
 	}
 	var all []bench.Scenario
-	for _, s := range bench.DefaultShapes {
-		shape.Conns, shape.Window = s[0], s[1]
-		if tokens > 0 {
-			if shape.Conns = min(shape.Conns, tokens); len(all) > 0 && all[len(all)-1] == shape {
-				continue
-			}
+	for _, s := range bench.DefaultScenarios {
+		if f.Changed("size") {
+			s.Size = shape.Size
 		}
-		all = append(all, shape)
+		if tokens > 0 {
+			s.Conns = min(s.Conns, tokens)
+		}
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
 	}
 	return all
 }

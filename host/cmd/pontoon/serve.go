@@ -34,6 +34,7 @@ const drainTimeout = 10 * time.Second
 
 func serveCommand(o *clientOptions) *cobra.Command {
 	var c config.Serve
+	var profiles string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the host",
@@ -46,7 +47,14 @@ func serveCommand(o *clientOptions) *cobra.Command {
 			if err := c.Validate(); err != nil {
 				return usageError{err}
 			}
-			return serve(cmd.Context(), c, cmd)
+			if profiles == "" {
+				return serve(cmd.Context(), c, cmd)
+			}
+			stop, err := profile(profiles)
+			if err != nil {
+				return err
+			}
+			return errors.Join(serve(cmd.Context(), c, cmd), stop())
 		},
 	}
 	f := cmd.Flags()
@@ -62,6 +70,8 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.MaxStorage, "max-storage", envOr("PONTOON_MAX_STORAGE", "0"), "delete the oldest messages while database and attachments take more than this, such as 10GiB (PONTOON_MAX_STORAGE); 0 = never")
 	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
 	_ = f.MarkHidden("no-shim")
+	f.StringVar(&profiles, "profile", "", "directory for a profile of processor time and one of allocations, written at the end: for developers")
+	_ = f.MarkHidden("profile")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
 	return cmd
 }
@@ -210,6 +220,7 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
 	start(&rest, "attachments", s.files.Serve)
+	start(&rest, "heap", serveHeap)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
 		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// grace is long enough for the slowest answer of a server that works.
-	grace = 5 * time.Second
+	// grace is long enough for the slowest answer of a server that works: its
+	// disk may be busy with what others write.
+	grace = 30 * time.Second
 	// warmup comes before a measurement, a quarter of it at most; but not before a
 	// fixed number of messages.
 	warmup = 200 * time.Millisecond

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -114,6 +115,9 @@ type Hub struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	rested  chan func() // to goroutines that have done their work
+	resting atomic.Int32
+
 	replays sync.Mutex // held while a message is replayed
 
 	mu       sync.Mutex // guards channels and closed
@@ -123,7 +127,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func()), names: []string{AgentNone}}
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -170,8 +174,30 @@ func (h *Hub) spawn(fn func()) bool {
 	if h.closed {
 		return false
 	}
-	h.wg.Go(fn)
+	select {
+	case h.rested <- fn:
+	default:
+		h.wg.Go(func() { h.work(fn) })
+	}
 	return true
+}
+
+// work runs fn and what spawn passes on later, on a stack that has grown already.
+func (h *Hub) work(fn func()) {
+	for {
+		fn()
+		fn = nil
+		if h.resting.Add(1) > maxTurns {
+			h.resting.Add(-1)
+			return
+		}
+		select {
+		case fn = <-h.rested:
+			h.resting.Add(-1)
+		case <-h.ctx.Done():
+			return
+		}
+	}
 }
 
 // AgentNames lists who may be routed to.

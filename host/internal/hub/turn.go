@@ -101,18 +101,24 @@ func (c *Channel) runTurns(conv *conversation) {
 
 // turn runs one turn to its end and settles its message.
 func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
-	select {
+	select { // at once, as nearly always
 	case c.hub.slots <- struct{}{}:
-		defer func() { <-c.hub.slots }()
-	case <-ctx.Done():
-		c.endTurn(conv, job.id, false, nil)
-		return
+	default:
+		select {
+		case c.hub.slots <- struct{}{}:
+		case <-ctx.Done():
+			c.endTurn(conv, job.id, false, nil)
+			return
+		}
 	}
+	defer func() { <-c.hub.slots }()
 	c.mu.Lock()
 	name, channel := c.agentName(conv), c.policy.Name
 	var caps = wire.CapText
+	silent := false // whoever is there can't show that work goes on
 	if c.attached != nil {
 		caps = c.attached.view.Caps
+		silent = !caps.Has(wire.CapTyping)
 	}
 	c.mu.Unlock()
 	t := Turn{
@@ -122,7 +128,9 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
 	r := &reply{c: c, conv: conv, job: job, agent: name}
-	r.expectTyping(c.hub.TypingDelay)
+	if !silent {
+		r.expectTyping(c.hub.TypingDelay)
+	}
 	err := c.handle(ctx, name, t, r)
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // what was asked for

@@ -138,6 +138,10 @@ func (s *Store) UpdateChannel(ctx context.Context, c Channel, by Change) (Channe
 		by.Target = made.Name
 		return s.audit(ctx, q, by)
 	})
+	select {
+	case s.broom.wake <- struct{}{}:
+	default: // it will look anyway
+	}
 	return made, err
 }
 

@@ -92,7 +92,8 @@ func (c *raw) checkpoint(mode checkpointMode) error {
 
 func (c *raw) close() {
 	if c.db != 0 {
-		// A connection with statements would go on as a zombie, and keep the log.
+		// With a statement left, the connection would live on, and the log beside
+		// the database would not be written back.
 		for s := sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0) {
 			sqlite3.Xsqlite3_finalize(c.tls, s)
 		}
@@ -128,6 +129,9 @@ func (c *raw) inTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tl
 
 // changes is how many rows the last statement changed.
 func (c *raw) changes() int32 { return sqlite3.Xsqlite3_changes(c.tls, c.db) }
+
+// lastRow is the rowid that was inserted last.
+func (c *raw) lastRow() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
 
 func (c *raw) prepare(sql string) (*stmt, error) {
 	z, err := libc.CString(sql)

@@ -44,7 +44,8 @@ const (
 // prev_channel ends where the deleted ones begin.
 type broom struct {
 	*Store
-	max int64 // bytes that database and attachments may take; 0 = any
+	max  int64         // bytes that database and attachments may take; 0 = any
+	wake chan struct{} // capacity 1: a channel keeps messages for another time now
 
 	mu      sync.Mutex      // held during a pass; guards what follows
 	blocked map[int64]int64 // by channel: its oldest message that is not finished
@@ -60,6 +61,8 @@ func (b *broom) sweep(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-b.wake:
+			ages = time.Time{}
 		case now := <-tick.C:
 			if err := b.sweepRemoved(ctx); err != nil && ctx.Err() == nil {
 				b.log.Warn("messages of a deleted channel not deleted", "error", err)
@@ -88,21 +91,21 @@ func (b *broom) sweepOld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	walks := map[int64]*walk{} // by days, so that channels share their walk
+	rounds := map[int64]*round{} // by days, so that channels share their round
 	for _, c := range channels {
 		if c.RetentionDays == 0 {
 			continue
 		}
-		w := walks[c.RetentionDays]
+		w := rounds[c.RetentionDays]
 		if w == nil {
-			w = newWalk(b.before(time.Duration(c.RetentionDays) * 24 * time.Hour))
-			walks[c.RetentionDays] = w
+			w = newRound(b.before(time.Duration(c.RetentionDays) * 24 * time.Hour))
+			rounds[c.RetentionDays] = w
 		}
 		w.add(c)
 	}
-	for _, days := range slices.Sorted(maps.Keys(walks)) {
-		w := walks[days]
-		err := b.walk(ctx, w)
+	for _, days := range slices.Sorted(maps.Keys(rounds)) {
+		w := rounds[days]
+		err := b.goRound(ctx, w)
 		for channel, n := range w.deleted {
 			b.log.Info("messages deleted", "why", "older than their channel keeps them", "channel", w.channels[channel].Name, "retention_days", days, "count", n)
 		}
@@ -126,7 +129,7 @@ func (b *broom) sweepOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w := newWalk(b.before(sizeSpares))
+	w := newRound(b.before(sizeSpares))
 	for _, c := range channels {
 		w.add(c)
 	}
@@ -134,7 +137,7 @@ func (b *broom) sweepOver(ctx context.Context) error {
 		now, err := b.used(ctx)
 		return now <= b.max-b.max/sizeRoom, err
 	}
-	err = b.walk(ctx, w)
+	err = b.goRound(ctx, w)
 	left, uerr := b.used(ctx)
 	if err == nil {
 		err = uerr
@@ -211,8 +214,8 @@ func unfinishedOf(ctx context.Context, q *db.Queries, open *unfinished, ids []in
 	return stay, nil
 }
 
-// walk is one way through the log, oldest first.
-type walk struct {
+// round is one way through the log, oldest first.
+type round struct {
 	after, to MessageID // where it is, and its end
 	channels  map[int64]db.RetainedChannelsRow
 	enough    func() (bool, error) // asked before each step; nil = never
@@ -220,18 +223,18 @@ type walk struct {
 	newest    MessageID            // of them
 }
 
-func newWalk(to MessageID) *walk {
-	return &walk{after: math.MaxInt64, to: to, channels: map[int64]db.RetainedChannelsRow{}, deleted: map[int64]int{}}
+func newRound(to MessageID) *round {
+	return &round{after: math.MaxInt64, to: to, channels: map[int64]db.RetainedChannelsRow{}, deleted: map[int64]int{}}
 }
 
-func (w *walk) add(c db.RetainedChannelsRow) {
+func (w *round) add(c db.RetainedChannelsRow) {
 	w.channels[c.ID] = c
 	w.after = min(w.after, MessageID(c.Swept))
 }
 
-// walk deletes what messages of the walk's channels it finds, and writes down how
+// goRound deletes what messages of the round's channels it finds, and writes down how
 // far it came, so that the next one begins there.
-func (b *broom) walk(ctx context.Context, w *walk) error {
+func (b *broom) goRound(ctx context.Context, w *round) error {
 	for w.after < w.to {
 		began := time.Now()
 		rows, err := b.read.OldMessages(ctx, db.OldMessagesParams{After: int64(w.after), Newest: int64(w.to), N: sweepPage})
@@ -261,7 +264,7 @@ func (b *broom) walk(ctx context.Context, w *walk) error {
 }
 
 // stepOf deletes some messages, but for those behind one that is not finished.
-func (b *broom) stepOf(ctx context.Context, w *walk, rows []db.OldMessagesRow) error {
+func (b *broom) stepOf(ctx context.Context, w *round, rows []db.OldMessagesRow) error {
 	var gone []db.OldMessagesRow
 	err := b.step(ctx, func(q *db.Queries) ([]string, error) {
 		// Asked here, on the writer's goroutine: nobody else changes it now.
@@ -333,8 +336,8 @@ func (b *broom) step(ctx context.Context, fn func(*db.Queries) ([]string, error)
 	return ctx.Err()
 }
 
-// saveSwept writes down where the walk's channels begin now.
-func (b *broom) saveSwept(ctx context.Context, w *walk) error {
+// saveSwept writes down where the round's channels begin now.
+func (b *broom) saveSwept(ctx context.Context, w *round) error {
 	for keys := range slices.Chunk(slices.Sorted(maps.Keys(w.channels)), sweepStep) {
 		err := b.step(ctx, func(q *db.Queries) ([]string, error) {
 			for _, key := range keys {

@@ -127,7 +127,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}, names: o.Names,
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
 	}
-	s.broom = &broom{Store: s, max: o.MaxBytes, blocked: map[int64]int64{}}
+	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}}
 	if err := s.resume(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// While messages come fast, the collector runs when the heap has reached
+// busyHeap: what is alive is a few megabytes, and a heap of twice as much would
+// be collected dozens of times a second. A host that is at rest gives it back.
+const (
+	busyHeap = 64 << 20 // bytes
+	busyRate = 8 << 20  // allocated bytes a second from which on the host is busy …
+	calmRate = 2 << 20  // … and below which it is at rest …
+	calmFor  = 3        // … after so many seconds of it
+	restGC   = 100      // percent, Go's own default
+)
+
+// heapPace decides how far the heap may grow.
+type heapPace struct {
+	percent int // in force
+	calm    int // seconds of rest
+}
+
+// next is told what was allocated within a second and what is alive, in bytes.
+func (p *heapPace) next(allocated, live uint64) (percent int) {
+	switch {
+	case allocated >= busyRate:
+		p.calm = 0
+		p.percent = max(restGC, int(busyHeap*100/max(live, 1<<20))-100)
+	case allocated >= calmRate:
+		p.calm = 0
+	default:
+		if p.calm++; p.calm >= calmFor {
+			p.percent = restGC
+		}
+	}
+	return p.percent
+}
+
+// serveHeap paces the collector until ctx ends, unless the environment has
+// settled it. A GOMEMLIMIT counts in any case.
+func serveHeap(ctx context.Context) error {
+	if os.Getenv("GOGC") != "" {
+		return nil
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	found := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	p := heapPace{percent: restGC}
+	before := uint64(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		metrics.Read(found)
+		allocs, live := found[0].Value.Uint64(), found[1].Value.Uint64()
+		was := p.percent
+		now := p.next(allocs-before, live)
+		before = allocs
+		switch {
+		case now == restGC && was != restGC:
+			debug.SetGCPercent(now)
+			debug.FreeOSMemory()
+		case now != was:
+			debug.SetGCPercent(now)
+		}
+	}
+}
