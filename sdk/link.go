@@ -22,12 +22,13 @@ type link struct {
 	conn    transport.Conn
 	turn    chan struct{} // holds one token while someone writes
 	gone    chan struct{} // closed when the reader has ended
-	reading atomic.Int64  // since when the reader waits for the host, in Unix ns; 0 = it waits for the adapter
+	made    time.Time
+	reading atomic.Int64 // since when, after made, the reader waits for the host, in ns; 0 = it waits for the adapter
 }
 
 func newLink(c transport.Conn) *link {
-	l := &link{conn: c, turn: make(chan struct{}, 1), gone: make(chan struct{})}
-	l.reading.Store(time.Now().UnixNano())
+	l := &link{conn: c, turn: make(chan struct{}, 1), gone: make(chan struct{}), made: time.Now()}
+	l.waits()
 	return l
 }
 
@@ -49,9 +50,11 @@ func (l *link) write(ctx context.Context, frame []byte) error {
 	return l.conn.Write(frame)
 }
 
+func (l *link) waits() { l.reading.Store(max(1, int64(time.Since(l.made)))) }
+
 // read is conn.Read with a note that the host's silence counts from now.
 func (l *link) read() ([]byte, error) {
-	l.reading.Store(time.Now().UnixNano())
+	l.waits()
 	defer l.reading.Store(0)
 	return l.conn.Read()
 }
@@ -74,7 +77,7 @@ func (l *link) watch(limit time.Duration) {
 			continue
 		}
 		quiet := time.Since(l.conn.Heard())
-		if waited := time.Since(time.Unix(0, since)); waited < quiet {
+		if waited := time.Since(l.made) - time.Duration(since); waited < quiet {
 			quiet = waited
 		}
 		switch {

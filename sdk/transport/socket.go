@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +44,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // something in it: while a connection is idle, it holds none.
 type socket struct {
 	net.Conn
-	heard atomic.Int64
+	heard moment
 
 	// of Read alone
 	raw    syscall.RawConn    // nil = nothing but Conn.Read is there
@@ -72,7 +71,7 @@ func (s *socket) Read(p []byte) (n int, err error) {
 	if s.raw == nil {
 		n, err = s.Conn.Read(p)
 		if n > 0 {
-			s.heard.Store(time.Now().UnixNano())
+			s.heard.note()
 		}
 		return n, err
 	}
@@ -80,7 +79,7 @@ func (s *socket) Read(p []byte) (n int, err error) {
 		if err := s.fill(); err != nil {
 			return 0, err
 		}
-		s.heard.Store(time.Now().UnixNano())
+		s.heard.note()
 	}
 	n = copy(p, s.rest)
 	if s.rest = s.rest[n:]; len(s.rest) == 0 {

@@ -41,7 +41,7 @@ type Stream struct {
 	cancel context.CancelFunc          // ends the stream at once
 	ask    func(context.Context) error // asks the far end for a sign of life; nil = it asks us
 	asking atomic.Bool
-	heard  atomic.Int64
+	heard  moment
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
 	stuck  atomic.Bool // a write took longer than it may
@@ -63,7 +63,7 @@ func newStream(h half, cancel context.CancelFunc) *Stream {
 	return s
 }
 
-func (s *Stream) touch() { s.heard.Store(time.Now().UnixNano()) }
+func (s *Stream) touch() { s.heard.note() }
 
 // Read implements Conn.
 func (s *Stream) Read() ([]byte, error) {
@@ -176,7 +176,7 @@ func (s *Stream) Ping() error {
 }
 
 // Heard implements Conn.
-func (s *Stream) Heard() time.Time { return time.Unix(0, s.heard.Load()) }
+func (s *Stream) Heard() time.Time { return s.heard.time() }
 
 // Close implements Conn.
 func (s *Stream) Close(code wire.CloseCode, why string) error {

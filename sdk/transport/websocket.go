@@ -114,7 +114,7 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 }
 
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
-	s.heard.Store(time.Now().UnixNano())
+	s.heard.note()
 	ws.SetReadLimit(wire.MaxFrame)
 	c := &WebSocket{ws: ws, socket: s}
 	c.said.Add(1)
@@ -233,7 +233,7 @@ func (c *WebSocket) Ping() error {
 }
 
 // Heard implements Conn.
-func (c *WebSocket) Heard() time.Time { return time.Unix(0, c.socket.heard.Load()) }
+func (c *WebSocket) Heard() time.Time { return c.socket.heard.time() }
 
 // SetReadDeadline bounds every Read from now on; the zero time lifts it.
 func (c *WebSocket) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }

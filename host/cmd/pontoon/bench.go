@@ -51,10 +51,11 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
 	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
-	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchModes(o, &c.Dir), benchDeep(o, &c.Dir), benchStream(o), benchAdapter(), benchStreamEcho(), &cobra.Command{
-		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
-	})
+	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchStorm(o, &c.Dir), benchFair(o, &c.Dir), benchModes(o, &c.Dir), benchDeep(o, &c.Dir),
+		benchStream(o), benchAdapter(), benchStreamEcho(), benchCulprit(), &cobra.Command{
+			Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
+			RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
+		})
 	return cmd
 }
 
@@ -104,13 +105,21 @@ func benchIdle(o *clientOptions, dir *string) *cobra.Command {
 
 func benchKill(o *clientOptions, dir *string) *cobra.Command {
 	var c bench.KillConfig
+	var acks bool
 	cmd := &cobra.Command{
 		Use: "kill", Short: "Kill a host under load again and again, and look for what it lost", Args: cobra.NoArgs,
 		Long: "Send bursts of messages, kill the host with SIGKILL at a random moment, start it again on the same data and\n" +
 			"compare its history with what the clients saw. Every message whose answer arrived must be stored with it,\n" +
-			"exactly once. Exits with 1 if not.",
+			"exactly once. With --acks the clients speak protocol 1.1, acknowledge, outlive the host and go on with the\n" +
+			"next one. Exits with 1 if something acknowledged is lost, doubled or out of order.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir = *dir
+			if acks {
+				return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+					r, err := bench.KillAcks(cmd.Context(), c)
+					return verdict{&r, r.OK(), r.Print}, err
+				})
+			}
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Kill(cmd.Context(), c)
 				return verdict{&r, r.OK(), r.Print}, err
@@ -118,6 +127,7 @@ func benchKill(o *clientOptions, dir *string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&acks, "acks", false, "adapters that acknowledge")
 	f.IntVar(&c.Rounds, "rounds", 10, "kills under load")
 	f.IntVar(&c.Conns, "conns", 8, "connections")
 	f.IntVar(&c.Window, "window", 32, "messages in flight on each connection")

@@ -51,3 +51,18 @@ func inMemory(dir string) bool {
 	var s syscall.Statfs_t
 	return syscall.Statfs(dir, &s) == nil && (uint32(s.Type) == tmpfs || uint32(s.Type) == ramfs)
 }
+
+// yield is by how much yieldProcessor lowers the priority.
+const yield = 10
+
+// yieldProcessor lets processes of the present priority go before this one.
+func yieldProcessor() error {
+	found, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0) // as the kernel counts: 20 less the nice value
+	if err != nil {
+		return fmt.Errorf("read own priority: %w", err)
+	}
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 20-found+yield); err != nil {
+		return fmt.Errorf("lower own priority: %w", err)
+	}
+	return nil
+}

@@ -27,8 +27,10 @@ type Session struct {
 	conn  transport.Conn
 	from  Origin
 
-	place    place // guarded by Slots.mu; after register only expires changes
-	admitted bool  // guarded by Slots.mu
+	place    place       // guarded by Slots.mu; after register only expires changes
+	admitted bool        // guarded by Slots.mu
+	late     *time.Timer // ends a register that takes too long
+	order    int64       // see hub.Info
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
 	uploads  *rate.Limiter // nil until the first
@@ -71,14 +73,16 @@ func (n *Session) serve() {
 
 // run lets the adapter in and reads until the connection ends.
 func (n *Session) run() error {
-	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
+	n.late = time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
 	// On a stack of its own: the one that the database needs would stay with
 	// this goroutine for as long as the adapter does.
 	registered := make(chan error)
 	go func() { registered <- n.guard(n.register) }()
-	if err := <-registered; !late.Stop() { // too late by a hair: the close frame is out
-		return errLate
-	} else if err != nil {
+	err := <-registered
+	if inTime := n.late.Stop(); n.inbox == nil && !inTime && err == nil {
+		err = errLate
+	}
+	if n.late = nil; err != nil {
 		return err
 	}
 	return n.guard(n.read)
@@ -111,6 +115,7 @@ func (n *Session) register() error {
 	if err != nil {
 		return err
 	}
+	n.order = n.slots.asked.Add(1)
 	in, werr := wire.DecodeInbound(frame)
 	if werr != nil || in.Type != wire.TypeRegister {
 		return n.refuse(wire.RefusedFirstFrame)
@@ -172,7 +177,7 @@ func (n *Session) refuse(why string) error {
 func (n *Session) introduce(said *wire.Register) hub.Info {
 	i := hub.Info{
 		Transport: n.from.Transport, Platform: said.Platform, Protocol: wire.Negotiate(said.Protocol), Names: said.Capabilities,
-		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
+		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Order: n.order, Heard: n.conn.Heard,
 	}
 	if isBlank(i.Platform) {
 		i.Platform = n.place.name
@@ -202,7 +207,15 @@ func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Regi
 	n.window = make(chan struct{}, Window)
 	n.pinged = time.Now()
 	n.mu.Unlock()
+	if !n.late.Stop() { // the close frame is out: it must not replace who came since
+		return errLate
+	}
 	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, info)
+	if errors.Is(err, hub.ErrOutdated) {
+		n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", err)
+		_ = n.conn.Close(wire.CloseReplaced, err.Error())
+		return err
+	}
 	if err != nil {
 		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
@@ -248,15 +261,12 @@ func (n *Session) read() error {
 			return err
 		}
 		in, werr := n.decode(frame)
-		if ok, most := n.inbox.Allow(); !ok {
-			ref := ""
-			if werr != nil {
-				ref = werr.Ref
-			} else {
-				ref = in.MessageID
-			}
-			werr = &wire.Error{Code: wire.CodeRateLimited, Ref: ref, Message: fmt.Sprintf(
-				"more than %d frames a second: this one was not stored, send it again later", most)}
+		allowed, most := n.inbox.Allow()
+		if !allowed { // to read and refuse as fast as it sends would cost all others
+			time.Sleep(limitedPause)
+		}
+		if !allowed && !answers(in) {
+			werr = tooMany(in, werr, most)
 		}
 		if werr != nil {
 			n.refuseFrame(werr)
@@ -282,6 +292,21 @@ func (n *Session) read() error {
 			n.answer(e.Append(nil))
 		}
 	}
+}
+
+// answers reports a frame that we asked for: to refuse it would only make us send
+// the message again. in is nil if it could not be read.
+func answers(in *wire.Inbound) bool { return in != nil && in.Type == wire.TypeMessageAck }
+
+// tooMany refuses a frame that is over the rate, also one that could not be read.
+func tooMany(in *wire.Inbound, unread *wire.Error, most int) *wire.Error {
+	e := &wire.Error{Code: wire.CodeRateLimited, Message: fmt.Sprintf("more than %d frames a second: this one was not stored, send it again later", most)}
+	if unread != nil {
+		e.Ref = unread.Ref
+	} else {
+		e.Ref = in.MessageID
+	}
+	return e
 }
 
 // kept reports the frames that become a message.

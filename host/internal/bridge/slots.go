@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
@@ -36,6 +37,8 @@ const (
 	maxLossy    = 64      // waiting parcels beyond which lossy ones are dropped
 
 	DefaultMaxSessions = 16_384
+
+	limitedPause = 5 * time.Millisecond // without reading, after a frame over the rate
 
 	uploadRate  = 5 // uploads a second that a session may announce …
 	uploadBurst = 50
@@ -74,6 +77,7 @@ type Slots struct {
 	inbox Inbox
 	gate  Gate
 	wg    sync.WaitGroup
+	asked atomic.Int64 // register frames, in the order in which they were read
 
 	mu     sync.Mutex // guards what follows
 	all    map[*Session]struct{}

@@ -40,6 +40,7 @@ func (c *Channel) queue(ch change) {
 		} else {
 			c.backlog--
 		}
+		c.drain() // what may be sent meanwhile has waited for this
 		if then != nil {
 			then(err)
 		}

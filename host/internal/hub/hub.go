@@ -85,6 +85,7 @@ var (
 	ErrTooLarge    = errors.New("session_key and reply_ctx leave no room in a frame")
 	ErrContent     = errors.New("the message can't be sent")
 	ErrClosed      = errors.New("the host is stopping")
+	ErrOutdated    = errors.New("replaced by a newer connection")
 )
 
 // Options of a hub. Store, Attachments, Agents and Commands are needed.
@@ -100,6 +101,8 @@ type Options struct {
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
 	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
 	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
+
+	Now func() time.Time // the wall clock; nil = time.Now
 }
 
 // Hub is the routing of one host.
@@ -144,9 +147,13 @@ func New(o Options) *Hub {
 	if h.TTL == 0 {
 		h.TTL = delivery.DefaultTTL
 	}
+	if h.Now == nil {
+		h.Now = time.Now
+	}
 	h.Rate = cmp.Or(h.Rate, DefaultRate)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.wg.Go(h.clock)
+	ages := newAges(h.Now)
+	h.wg.Go(func() { h.clock(ages) })
 	return h
 }
 

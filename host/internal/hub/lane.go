@@ -87,6 +87,13 @@ func (c *Channel) launch(o *outgoing) {
 		c.settle(p, store.Queued, "")
 		return
 	}
+	if first, ok := o.lane.First(); ok && first < p.ID {
+		// It was on its way to the queue, not committed yet, when the lane looked
+		// empty to this one.
+		o.lane.Release()
+		c.settle(p, store.Queued, "")
+		return
+	}
 	o.lane.Start(p.ID)
 	c.fly(o.lane, p)
 }
