@@ -34,7 +34,7 @@ func TestLateRegisterReplacesNobody(t *testing.T) {
 		reason  string
 	}{
 		"in time": {0, 4001, replaced},
-		"late":    {100 * time.Millisecond, 1008, "no register in time"},
+		"late":    {2 * time.Second, 1008, "no register in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

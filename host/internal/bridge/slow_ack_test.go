@@ -118,7 +118,8 @@ func (h *host) slowReader(t *testing.T, name string, way slowWay) (r torture.Row
 		r.Lost += max(0, each-got[fmt.Sprint(conv)])
 		r.Duplicated += max(0, got[fmt.Sprint(conv)]-each)
 	}
-	eventually(t, "all are delivered", func() bool { return h.settled(row) && h.settled(beside) })
+	h.settles(t, row)
+	h.settles(t, beside)
 	if n := len(h.history(row)); n != each*way.conversations {
 		t.Errorf("%d messages are kept", n)
 	}
