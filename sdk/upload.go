@@ -82,7 +82,7 @@ func put(ctx context.Context, address, mimeType string, body io.Reader, size int
 	if err != nil {
 		return errors.New("the host gave an address that is none") // which holds a secret
 	}
-	r.ContentLength = size
+	r.ContentLength, r.Close = size, true // files are rare: no connection is kept for the next
 	r.Header.Set("Content-Type", mimeType)
 	resp, err := uploads.Do(r)
 	if err != nil {
