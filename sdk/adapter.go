@@ -29,9 +29,10 @@ import (
 //
 // Send puts text on the platform. It is never called concurrently within one
 // conversation, but is for different ones, and may be called from before Run
-// connects until after it returned. Its ctx ends when the adapter must stop
-// without having finished. The host waits 60 s for it. An error of Send says what
-// became of the message: Retry, Refused, or any other error for "outcome unknown".
+// connects until after it returned. It should return within 60 s: its ctx ends
+// after 100 s, if the host waits for an acknowledgement, and when the adapter must
+// stop without having finished. An error of Send says what became of the message:
+// Retry, Refused, or any other error for "outcome unknown".
 type Adapter interface {
 	Run(ctx context.Context, h *Host) error
 	Send(ctx context.Context, to Target, text string) (Receipt, error)

@@ -28,8 +28,11 @@ type sender struct {
 const (
 	// leastPause keeps an adapter that answers Retry at once from spinning.
 	leastPause = 100 * time.Millisecond
+	// sendTime bounds a call whose outcome the host waits for: it sends the frame
+	// again after 60 s, and gives up the connection after 120 s.
+	sendTime = 100 * time.Second
 	// mostHold is how long the host is not told of a Retry that names a delay: it
-	// would try again before that. It waits 60 s for an answer.
+	// would try again before that. The call counts in it.
 	mostHold = 30 * time.Second
 	// mostReason bounds what the host is told of an error, in bytes.
 	mostReason = 1000
@@ -53,6 +56,7 @@ func (s *sender) serve(ctx context.Context, j job) {
 	if j.ReplyCtx != "" {
 		to.ReplyCtx = json.RawMessage(j.ReplyCtx)
 	}
+	began := time.Now()
 	var r Receipt
 	err := context.Cause(ctx) // cut off before its turn came
 	if err != nil {
@@ -66,7 +70,7 @@ func (s *sender) serve(ctx context.Context, j job) {
 			"fault", fault, "outcome", outcome, "err", err)
 	}
 	if j.acked {
-		s.hold(ctx, err)
+		s.hold(ctx, err, mostHold-time.Since(began))
 		s.answer(ctx, j, s.said(r, err))
 	}
 }
@@ -78,7 +82,7 @@ func (s *sender) repeat(ctx context.Context, to Target, j job) (r Receipt, err e
 	end := time.Now().Add(s.insist)
 	for {
 		err = safely(s.log, string(j.Type), func() (err error) {
-			r, err = s.call(ctx, to, j.Outbound)
+			r, err = s.timed(ctx, to, j)
 			return err
 		})
 		var retry *RetryError
@@ -97,18 +101,28 @@ func (s *sender) repeat(ctx context.Context, to Target, j job) (r Receipt, err e
 	}
 }
 
+// timed is call, within sendTime if the host waits.
+func (s *sender) timed(ctx context.Context, to Target, j job) (Receipt, error) {
+	if !j.acked {
+		return s.call(ctx, to, j.Outbound)
+	}
+	ctx, cancel := context.WithTimeout(ctx, sendTime)
+	defer cancel()
+	return s.call(ctx, to, j.Outbound)
+}
+
 // passes reports frames that are worth nothing later.
 func passes(t wire.Type) bool {
 	return t == wire.TypeStartTyping || t == wire.TypeStopTyping || t == wire.TypeStream
 }
 
-// hold waits for as long as a Retry asks, if that is not too long.
-func (s *sender) hold(ctx context.Context, err error) {
+// hold waits for as long as a Retry asks, but no longer than most.
+func (s *sender) hold(ctx context.Context, err error, most time.Duration) {
 	var retry *RetryError
 	if !errors.As(err, &retry) || retry.After <= 0 {
 		return
 	}
-	t := time.NewTimer(min(retry.After, mostHold))
+	t := time.NewTimer(min(retry.After, most))
 	defer t.Stop()
 	select {
 	case <-t.C:

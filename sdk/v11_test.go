@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -209,8 +207,11 @@ func TestRepeatedMessageIsShownOnce(t *testing.T) {
 	h := newHost11(t)
 	shown := make(chan string, 100)
 	release := make(chan error)
-	run(t, h, &receipts{do: func(_ context.Context, _ Target, text string) (Receipt, error) {
+	run(t, h, &receipts{do: func(_ context.Context, to Target, text string) (Receipt, error) {
 		shown <- text
+		if to.ConversationID == "d" {
+			return Receipt{}, nil
+		}
 		return Receipt{Handle: "h-" + text}, <-release
 	}}, Options{})
 	p := receive(t, "connection", h.peers)
@@ -226,13 +227,11 @@ func TestRepeatedMessageIsShownOnce(t *testing.T) {
 	receive(t, "Send", shown)
 	_ = p.conn.Close(wire.CloseDraining, "")
 	p = receive(t, "new connection", h.peers)
-	p.write(t, send11("m1", "one"), send11("m2", "two"))
+	p.write(t, send11("m1", "one"), send11("m2", "two"), send("d", "all is read"))
+	receive(t, "Send", shown)
 	release <- nil
-	for range 2 { // in any order: m2 was under way
-		if in := p.next(t); in.Later == nil || !in.Later.OK || in.MessageID != "m1" && in.MessageID != "m2" {
-			t.Errorf("found %+v", in)
-		}
-	}
+	p.wantAck(t, "m2", "ok h-two")
+	p.wantAck(t, "m1", "ok h-one")
 
 	// Refused: an operator may want it again. Unknown: too, once the host was told.
 	for _, no := range []error{Refused(errors.New("no")), errors.New("no")} {
@@ -310,197 +309,45 @@ func TestChangesOfEarlierMessages(t *testing.T) {
 	}
 }
 
+// streamer notes what it shows, of conversation c not before something of d.
+type streamer struct {
+	receipts
+	calls chan string
+}
+
+func (a *streamer) Stream(_ context.Context, _ Target, d Draft) (Receipt, error) {
+	a.calls <- fmt.Sprint(d.ID, " ", d.Text, " ", len(d.Parts), " ", d.Final)
+	return Receipt{}, nil
+}
+
 // Drafts that wait are skipped, the end never is, and it alone is acknowledged.
 func TestStream(t *testing.T) {
 	h := newHost11(t)
-	a := &recorder{calls: make(chan string), plain: plain{}}
+	allRead := make(chan token)
+	a := &streamer{calls: make(chan string, 100)}
+	a.do = func(_ context.Context, to Target, text string) (Receipt, error) {
+		if to.ConversationID == "d" {
+			close(allRead)
+			return Receipt{}, nil
+		}
+		<-allRead
+		a.calls <- text
+		return Receipt{}, nil
+	}
 	run(t, h, a, Options{})
 	p := receive(t, "connection", h.peers)
-	frames := []string{frame11("m0", wire.Frame{Type: wire.TypeSend, Text: "first"})}
-	for i := range 3000 { // more than wait at once
+	frames := []string{send11("m0", "first")}
+	for i := range 2 * maxPending {
 		frames = append(frames, frame11("m1", wire.Frame{Type: wire.TypeStream, Text: fmt.Sprint("so far ", i), Parts: json.RawMessage(`[]`)}))
 	}
 	frames = append(frames, frame11("m1", wire.Frame{Type: wire.TypeStreamEnd, Text: "all", Parts: json.RawMessage(`[{"type":"text","text":"all"}]`)}))
-	p.write(t, frames...)
-	// Nothing is taken from the recorder until the end is in: read with it.
-	p.write(t, `{"type":"pong"}`, frame11("m2", wire.Frame{Type: wire.TypeSend, Text: "last"}))
-	var calls []string
-	for len(calls) == 0 || calls[len(calls)-1] != "send c last" {
-		calls = append(calls, receive(t, "call", a.calls))
-		if len(calls) == 1 {
-			time.Sleep(50 * time.Millisecond) // time to read what follows: fewer calls, never other ones
+	p.write(t, append(frames, send11("m2", "last"), send("d", "all is read"))...)
+	for _, want := range []string{"first", fmt.Sprintf("m1 so far %d 0 false", 2*maxPending-1), "m1 all 1 true", "last"} {
+		if got := receive(t, want, a.calls); got != want {
+			t.Errorf("call = %q, want %q", got, want)
 		}
-	}
-	if n := len(calls); n > 1000 || calls[n-2] != "stream c m1 all 1 true" || calls[n-3] != "stream c m1 so far 2999 0 false" {
-		t.Errorf("%d calls, the last %q", len(calls), calls[max(0, len(calls)-4):])
 	}
 	for _, id := range []string{"m0", "m1", "m2"} {
 		p.wantAck(t, id, "ok")
-	}
-}
-
-// Deliver returns when the host has the event; what a lost connection left
-// open is delivered again under the same id.
-func TestDeliverWaitsForTheAcknowledgement(t *testing.T) {
-	h := newHost11(t)
-	h.cursor = "40"
-	a, hosts := handed()
-	run(t, h, a, Options{})
-	p := receive(t, "connection", h.peers)
-	host := receive(t, "Run", hosts)
-	if got := host.Cursor(); got != "40" {
-		t.Errorf("Cursor = %q", got)
-	}
-	deliver := func(e Event) chan error {
-		c := make(chan error, 1)
-		go func() { c <- host.Deliver(t.Context(), e) }()
-		return c
-	}
-	delivered := deliver(Event{Text: "no id", Cursor: "41"})
-	first := p.next(t)
-	if first.MessageID == "" {
-		t.Fatalf("found %+v", first)
-	}
-	p.refused(t, first.MessageID, "storage_unavailable: full", true)
-	if again := p.next(t); again.MessageID != first.MessageID {
-		t.Errorf("again as %+v", again)
-	}
-	_ = p.conn.Close(wire.CloseDraining, "")
-	p = receive(t, "new connection", h.peers)
-	again := p.next(t)
-	if again.MessageID != first.MessageID || again.Text != "no id" || again.Cursor != "41" {
-		t.Errorf("again as %+v", again)
-	}
-	if len(delivered) > 0 || host.Cursor() != "40" {
-		t.Fatalf("returned %v, cursor %s, without an acknowledgement", <-delivered, host.Cursor())
-	}
-	p.took(t, first.MessageID)
-	if err := receive(t, "Deliver", delivered); err != nil || host.Cursor() != "41" {
-		t.Errorf("Deliver = %v, cursor %q", err, host.Cursor())
-	}
-
-	other := deliver(Event{Text: "another"})
-	if in := p.next(t); in.MessageID == first.MessageID {
-		t.Errorf("found the id of the first in %+v", in)
-	} else {
-		p.took(t, in.MessageID)
-	}
-	if err := receive(t, "Deliver", other); err != nil {
-		t.Errorf("Deliver = %v", err)
-	}
-
-	for what, no := range map[string]func(id string){
-		"acknowledgement": func(id string) { p.refused(t, id, "why not", false) },
-		"error frame": func(id string) {
-			p.write(t, string((&wire.Error{Code: wire.CodeTooLarge, Message: "why not", Ref: id}).Append(nil)))
-		},
-	} {
-		delivered = deliver(Event{ID: "tg-1", Text: "refused"})
-		no(p.next(t).MessageID)
-		var rejected *RejectedError
-		if err := receive(t, "Deliver", delivered); !errors.As(err, &rejected) || !strings.Contains(rejected.Reason, "why not") {
-			t.Errorf("%s: Deliver = %v", what, err)
-		}
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	c := make(chan error, 1)
-	go func() { c <- host.Deliver(ctx, Event{ID: "tg-2", Text: "given up"}) }()
-	p.next(t)
-	cancel()
-	if err := receive(t, "Deliver", c); !errors.Is(err, context.Canceled) {
-		t.Errorf("Deliver = %v", err)
-	}
-	p.took(t, "tg-2") // late: nobody minds
-	l, err := host.links.wait(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) != 0 || len(l.window) != 0 {
-		t.Errorf("%d still wait, window %d", len(l.waiting), len(l.window))
-	}
-}
-
-// No more events are under way than the host wants.
-func TestDeliverKeepsToTheWindow(t *testing.T) {
-	const events = 50
-	h := newHost11(t)
-	h.window = 3
-	a, hosts := handed()
-	run(t, h, a, Options{})
-	p := receive(t, "connection", h.peers)
-	host := receive(t, "Run", hosts)
-	var done atomic.Int32
-	for i := range events {
-		go func() {
-			if err := host.Deliver(t.Context(), Event{ID: fmt.Sprint(i), Text: "x"}); err != nil {
-				t.Errorf("Deliver: %v", err)
-			}
-			done.Add(1)
-		}()
-	}
-	var open []string
-	for range events {
-		if len(open) == 3 {
-			if len(p.frames) > 0 {
-				t.Fatal("a fourth event is under way")
-			}
-			p.took(t, open[0])
-			open = open[1:]
-		}
-		open = append(open, p.next(t).MessageID)
-	}
-	p.quiet(t)
-	for _, id := range open {
-		p.took(t, id)
-	}
-	eventually(t, "all are delivered", func() bool { return done.Load() == events })
-}
-
-func TestEveryKindOfEvent(t *testing.T) {
-	all, none := newest, dialect{wire.V11, wire.CapText | wire.CapAck}
-	file := []wire.Attachment{{URL: "https://x/a.png", Name: "a.png", Caption: "A"}}
-	parts := []message.Part{message.NewText("P")}
-	for name, c := range map[string]struct {
-		event Event
-		as    dialect
-		want  string // the frame, or what the error has
-	}{
-		"parts":           {Event{Text: "t", Parts: parts}, all, `{"type":"message","text":"t","parts":[{"type":"text","text":"P"}],"message_id":"1"}`},
-		"parts, no text":  {Event{Parts: parts}, all, `{"type":"message","parts":[{"type":"text","text":"P"}],"message_id":"1"}`},
-		"parts as text":   {Event{Parts: parts}, none, `{"type":"message","text":"P","message_id":"1"}`},
-		"attachment":      {Event{Attachments: file}, all, `{"type":"message","attachments":[{"url":"https://x/a.png","name":"a.png","caption":"A"}],"message_id":"1"}`},
-		"as text":         {Event{Text: "t", Attachments: file}, none, `{"type":"message","text":"t\nA\na.png https://x/a.png","message_id":"1"}`},
-		"as text in 1.0":  {Event{Attachments: file}, dialect{}, `{"type":"message","text":"A\na.png https://x/a.png"}`},
-		"form":            {Event{UserID: "u", Form: &Form{"f", map[string]any{"a": "<b>", "c": []string{"d"}, "e": true}}, ReplyCtx: 1}, all, `{"type":"form_submit","user_id":"u","ui_id":"f","values":{"a":"<b>","c":["d"],"e":true},"reply_ctx":1,"message_id":"1"}`},
-		"form, no grant":  {Event{Form: &Form{"f", map[string]any{}}}, none, "form_submit: " + errLacks.Error()},
-		"form, nothing":   {Event{Form: &Form{}}, all, "Form"},
-		"edit":            {Event{Edits: "tg-1", Text: "t"}, none, `{"type":"message_edit","text":"t","message_id":"tg-1"}`},
-		"edit in 1.0":     {Event{Edits: "tg-1", Text: "t"}, dialect{}, errLacks.Error()},
-		"deletion":        {Event{Deletes: "tg-1", Cursor: "9"}, all, `{"type":"message_delete","message_id":"tg-1","cursor":"9"}`},
-		"reaction":        {Event{Reaction: &Reaction{"tg-1", "👍", true}}, all, `{"type":"reaction","emoji":"👍","remove":true,"message_id":"tg-1"}`},
-		"reaction, empty": {Event{Reaction: &Reaction{To: "tg-1"}}, all, "Emoji"},
-		"two at once":     {Event{Action: "a", Edits: "b"}, all, "at most one"},
-		"long cursor":     {Event{Cursor: strings.Repeat("x", wire.MaxField+1)}, all, "Cursor"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := encode(&c.event, "1", c.as)
-			if err != nil {
-				if !strings.Contains(err.Error(), c.want) {
-					t.Errorf("error %v, want %s", err, c.want)
-				}
-				return
-			}
-			if string(got) != c.want {
-				t.Errorf("encode = %s\nwant %s", got, c.want)
-			}
-			if c.as.protocol == wire.V11 {
-				if _, bad := wire.DecodeInboundAs(got, wire.Dialect{Protocol: wire.V11, Caps: c.as.caps}); bad != nil {
-					t.Errorf("the host reads %v", bad)
-				}
-			}
-		})
 	}
 }
