@@ -34,7 +34,9 @@ func (i *ids) next() string { return i.prefix + strconv.FormatUint(i.last.Add(1)
 // An error means that no repetition cures it (RejectedError, or what is wrong
 // with the event itself), that the adapter stops (ErrStopped), or that ctx ended:
 // then the host may have the event or not. With an ID it can be delivered again,
-// and is still taken once.
+// and is still taken once. ctx bounds the waiting and not the writing, and an event
+// that is written gets a second more for its answer: so what Run delivers last,
+// with a ctx that has ended, still arrives.
 //
 // Where the host does not speak protocol 1.1, or does not acknowledge, nil says
 // that the event was written to the connection, and what a connection took whole

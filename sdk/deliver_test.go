@@ -85,6 +85,12 @@ func TestDeliverWaitsForTheAcknowledgement(t *testing.T) {
 		t.Errorf("Deliver = %v", err)
 	}
 	p.took(t, "tg-2") // late: nobody minds
+	go func() { c <- host.Deliver(ctx, Event{ID: "tg-3", Text: "last words"}) }()
+	p.next(t)
+	p.took(t, "tg-3")
+	if err := receive(t, "Deliver", c); err != nil {
+		t.Errorf("Deliver = %v", err)
+	}
 	l, err := host.links.wait(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,10 @@ const (
 	mostWindow  = 1024
 )
 
+// lastMoment is how long an answer is awaited when nobody wants to wait any more,
+// but the frame is out: an adapter that stops should know what became of it.
+const lastMoment = time.Second
+
 // accept takes what the host has granted. declared is what the adapter asked for.
 func (l *link) accept(a *wire.RegisterAck, declared wire.Caps) {
 	window := usualWindow
@@ -98,8 +102,16 @@ func (l *link) ask(ctx context.Context, id string, frame []byte) (answer, error)
 	case <-l.gone:
 		return answer{}, errGone
 	case <-ctx.Done():
-		return answer{}, fmt.Errorf("%w: %w", errNoAnswer, context.Cause(ctx))
 	}
+	t := time.NewTimer(lastMoment)
+	defer t.Stop()
+	select {
+	case a := <-c:
+		return a, nil
+	case <-l.gone:
+	case <-t.C:
+	}
+	return answer{}, fmt.Errorf("%w: %w", errNoAnswer, context.Cause(ctx))
 }
 
 // forget lets nobody wait for the answer any more.

@@ -23,7 +23,7 @@ export function form(shown, answered, submit) {
 			missing.node.querySelector("input")?.focus();
 			return;
 		}
-		const values = {}, words = [];
+		const values = Object.create(null), words = []; // a name may be any
 		for (const f of fields) {
 			if (!f.name) continue;
 			values[f.name] = f.value();
