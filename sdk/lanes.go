@@ -31,7 +31,8 @@ type job struct {
 	acked bool // the host waits for what becomes of it
 }
 
-// put queues the frame; at the bound it waits for room until ctx ends. ctx is
+// put queues the frame; at the bound it waits for room until ctx ends, or drops
+// what may be left out. ctx is
 // also what the frame is served with.
 func (s *lanes) put(ctx context.Context, out job) error {
 	if s.overtakes(out) {
@@ -39,8 +40,15 @@ func (s *lanes) put(ctx context.Context, out job) error {
 	}
 	select {
 	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	default:
+		if out.Type == wire.TypeStream || out.Type == wire.TypeStartTyping {
+			return nil // what may be left out holds nobody up
+		}
+		select {
+		case s.slots <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	id := out.ConversationID
 	s.mu.Lock()

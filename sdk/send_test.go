@@ -273,6 +273,11 @@ func TestLanesAreBounded(t *testing.T) {
 		if accepted != 3 {
 			t.Errorf("%d frames accepted, want 3", accepted)
 		}
+		for _, lossy := range []wire.Type{wire.TypeStartTyping, wire.TypeStream} {
+			if err := s.put(t.Context(), job{Outbound: &wire.Outbound{Frame: wire.Frame{Type: lossy}}}); err != nil || len(s.waiting) > 2 {
+				t.Errorf("%s over the bound: %v, %d lanes", lossy, err, len(s.waiting))
+			}
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if s.drained(ctx) {
