@@ -52,8 +52,14 @@ fuzz:
 bench: build
 	./bin/pontoon bench
 
+# The long form of the tests of faults, and a table of what they found. One at a
+# time: how long recovery takes is part of it.
+TORTURE := $(CURDIR)/bin/torture.md
 torture: build
-	./bin/pontoon bench kill --rounds 100
+	@rm -f $(TORTURE)
+	PONTOON_TORTURE=$(TORTURE) $(GO) test -count=1 -timeout 60m -parallel 1 -run '^TestTorture' ./host/cmd/pontoon
+	PONTOON_TORTURE=$(TORTURE) $(GO) test -count=1 -timeout 60m -p 1 -run '^TestTorture' ./host/internal/bridge ./sdk
+	@echo '| fault | tried | lost | duplicated | out of order | recovery, median (longest) |'; echo '|---|---|---|---|---|---|'; cat $(TORTURE)
 
 # A table of what misbehaving plugins did to the host and to an adapter beside them.
 faults:

@@ -1,9 +1,9 @@
 -- name: InsertChannel :one
-INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *;
+INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, rate_limit, swept, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *;
 
 -- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?
 WHERE id = ? RETURNING *;
 
 -- name: DeleteChannel :exec
@@ -20,12 +20,6 @@ SELECT * FROM channel WHERE id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(n);
 
 -- name: InsertRemoved :exec
 INSERT INTO removed (channel, at) VALUES (?, ?);
-
--- name: NextRemoved :one
-SELECT channel FROM removed ORDER BY channel LIMIT 1;
-
--- name: DeleteRemoved :exec
-DELETE FROM removed WHERE channel = ?;
 
 -- name: Cursor :one
 SELECT value FROM cursor WHERE channel = ?;

@@ -20,26 +20,6 @@ SELECT * FROM entry m WHERE m.channel = ? AND m.platform_id = ?;
 -- name: BreakStreams :execrows
 UPDATE message SET status = sqlc.arg(broken) WHERE id > sqlc.arg(after) AND status = sqlc.arg(streaming);
 
--- name: ConversationHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.* FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(sqlc.narg(direction) AS INTEGER), m.direction)
-LIMIT sqlc.arg(n);
-
--- name: ChannelHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev_channel FROM message first WHERE first.id = sqlc.arg(newest)
-    UNION ALL
-    SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.* FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(sqlc.narg(direction) AS INTEGER), m.direction)
-LIMIT sqlc.arg(n);
-
 -- name: MessagesAfter :many
 SELECT * FROM entry m
 WHERE m.id > sqlc.arg(after) ORDER BY m.id LIMIT sqlc.arg(n);
@@ -67,12 +47,27 @@ SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
 
 -- name: DeadLetters :many
 SELECT * FROM entry m
-WHERE m.state IN (5, 6) AND m.id < sqlc.arg(before) AND m.direction = 1
+WHERE m.state IN (5, 6) AND m.id < sqlc.arg(before) AND (m.direction = 1 OR m.reason <> sqlc.arg(refused))
   AND m.channel = coalesce(CAST(sqlc.narg(channel) AS INTEGER), m.channel)
 ORDER BY m.id DESC LIMIT sqlc.arg(n);
 
+-- name: ReopenMessage :execrows
+UPDATE message SET state = sqlc.arg(received), reason = NULL, settled_at = CAST(sqlc.arg(at) AS INTEGER)
+WHERE id = sqlc.arg(id) AND direction = 0 AND state IN (5, 6);
+
+-- name: InsertLife :exec
+INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?);
+
+-- name: InsertReopened :exec
+INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?;
+
+-- name: Reopened :many
+SELECT m.* FROM pending p JOIN entry m ON m.id = p.message
+WHERE m.direction = 0 AND m.state = sqlc.arg(received) ORDER BY p.message;
+
 -- name: CountPending :one
-SELECT count(*) FROM pending WHERE channel = ?;
+SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
+WHERE p.channel = sqlc.arg(channel) AND m.direction = 1;
 
 -- name: Mark :one
 SELECT message FROM mark WHERE id = 1;
@@ -84,27 +79,5 @@ UPDATE mark SET message = ? WHERE id = 1;
 SELECT * FROM entry m
 WHERE m.id > sqlc.arg(after) AND m.direction = 0 AND m.state = sqlc.arg(received)
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after) AND a.status = 0)
+  AND m.id NOT IN (SELECT p.message FROM pending p)
 ORDER BY m.id LIMIT sqlc.arg(n);
-
--- name: SweepConversations :many
-SELECT id, head FROM conversation WHERE channel = ? LIMIT 100;
-
--- name: SweepChain :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = sqlc.arg(newest)
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT chain.id, chain.prev FROM chain LIMIT sqlc.arg(n);
-
--- name: DeleteMessages :exec
-DELETE FROM message WHERE id IN (sqlc.slice('ids'));
-
--- name: DeleteLives :exec
-DELETE FROM life WHERE message IN (sqlc.slice('ids'));
-
--- name: SetConversationHead :exec
-UPDATE conversation SET head = ? WHERE id = ?;
-
--- name: DeleteConversation :exec
-DELETE FROM conversation WHERE id = ?;

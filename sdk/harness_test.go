@@ -14,10 +14,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, toxic.Left()) }
 
 const (
 	patience  = 10 * time.Second

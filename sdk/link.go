@@ -24,7 +24,8 @@ type link struct {
 	conn    transport.Conn
 	turn    chan struct{} // holds one token while someone writes
 	gone    chan struct{} // closed when the reader has ended
-	reading atomic.Int64  // since when the reader waits for the host, in Unix ns; 0 = it waits for the adapter
+	made    time.Time
+	reading atomic.Int64 // since when, after made, the reader waits for the host, in ns; 0 = it waits for the adapter
 
 	dialect            // set before anybody else knows the link
 	window  chan token // one for each frame that the host has not answered
@@ -43,8 +44,8 @@ type answer struct {
 }
 
 func newLink(c transport.Conn) *link {
-	l := &link{conn: c, turn: make(chan struct{}, 1), gone: make(chan struct{}), waiting: map[string][]chan answer{}}
-	l.reading.Store(time.Now().UnixNano())
+	l := &link{conn: c, turn: make(chan struct{}, 1), gone: make(chan struct{}), made: time.Now(), waiting: map[string][]chan answer{}}
+	l.waits()
 	return l
 }
 
@@ -157,9 +158,11 @@ func (l *link) write(ctx context.Context, frame []byte) error {
 	return l.conn.Write(frame)
 }
 
+func (l *link) waits() { l.reading.Store(max(1, int64(time.Since(l.made)))) }
+
 // read is conn.Read with a note that the host's silence counts from now.
 func (l *link) read() ([]byte, error) {
-	l.reading.Store(time.Now().UnixNano())
+	l.waits()
 	defer l.reading.Store(0)
 	return l.conn.Read()
 }
@@ -182,7 +185,7 @@ func (l *link) watch(limit time.Duration) {
 			continue
 		}
 		quiet := time.Since(l.conn.Heard())
-		if waited := time.Since(time.Unix(0, since)); waited < quiet {
+		if waited := time.Since(l.made) - time.Duration(since); waited < quiet {
 			quiet = waited
 		}
 		switch {

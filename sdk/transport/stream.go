@@ -41,30 +41,29 @@ type Stream struct {
 	cancel context.CancelFunc          // ends the stream at once
 	ask    func(context.Context) error // asks the far end for a sign of life; nil = it asks us
 	asking atomic.Bool
-	heard  atomic.Int64
+	heard  moment
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
 	stuck  atomic.Bool // a write took longer than it may
 	over   atomic.Bool // gRPC has taken the stream back: nothing may be sent
 
 	writing sync.Mutex
-	late    *time.Timer // ends a write that hangs
+	watch   watch
 }
 
 var _ Conn = (*Stream)(nil)
 
 func newStream(h half, cancel context.CancelFunc) *Stream {
 	s := &Stream{half: h, cancel: cancel}
-	s.late = time.AfterFunc(WriteTimeout, func() {
+	s.watch.hangs = func() {
 		s.stuck.Store(true)
 		cancel()
-	})
-	s.late.Stop()
+	}
 	s.touch()
 	return s
 }
 
-func (s *Stream) touch() { s.heard.Store(time.Now().UnixNano()) }
+func (s *Stream) touch() { s.heard.note() }
 
 // Read implements Conn.
 func (s *Stream) Read() ([]byte, error) {
@@ -127,7 +126,6 @@ func (s *Stream) meaning(err error) error {
 
 func (s *Stream) finish(err error) error {
 	s.ended.Store(true)
-	s.late.Stop()
 	s.cancel()
 	return err
 }
@@ -142,8 +140,8 @@ func (s *Stream) Write(frames ...[]byte) error {
 	case s.over.Load():
 		return errBroken
 	}
-	s.late.Reset(WriteTimeout)
-	defer s.late.Stop()
+	s.watch.begin()
+	defer s.watch.end()
 	for _, frame := range frames {
 		if err := s.half.Send(&pb.Frame{Json: frame}); err != nil {
 			switch {
@@ -178,7 +176,7 @@ func (s *Stream) Ping() error {
 }
 
 // Heard implements Conn.
-func (s *Stream) Heard() time.Time { return time.Unix(0, s.heard.Load()) }
+func (s *Stream) Heard() time.Time { return s.heard.time() }
 
 // Close implements Conn.
 func (s *Stream) Close(code wire.CloseCode, why string) error {

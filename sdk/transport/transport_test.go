@@ -386,3 +386,45 @@ func TestConcurrentUse(t *testing.T) {
 		group.Wait()
 	}
 }
+
+// TestManyFramesAtOnce writes frames of every length of header in one piece, so
+// that they reach the reader in pieces of its own.
+func TestManyFramesAtOnce(t *testing.T) {
+	host, adapter := pair(t)
+	var frames [][]byte
+	for i := range 400 {
+		size := []int{0, 1, 125, 126, 200, 1024 - 8, 1024, 5000, 65535, 65536, wire.MaxFrame}[i%11]
+		if size > 5000 && i > 33 {
+			size = i
+		}
+		frames = append(frames, bytes.Repeat([]byte{byte('a' + i%26)}, size))
+	}
+	for name, ends := range map[string][2]*WebSocket{"to the adapter": {host, adapter}, "to the host": {adapter, host}} {
+		t.Run(name, func(t *testing.T) {
+			from, to := ends[0], ends[1]
+			wrote := make(chan error, 1)
+			go func() { wrote <- from.Write(frames...) }()
+			for i, want := range frames {
+				got, err := to.Read()
+				if err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("frame %d: found %d bytes, %v, expected %d", i, len(got), err, len(want))
+				}
+			}
+			if err := receive(t, "write", wrote); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestNoFrameFollowsAClose(t *testing.T) {
+	host, adapter := pair(t)
+	end := ends(adapter)
+	if err := host.Close(wire.CloseDraining, "bye"); err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Write([]byte("{}")); !errors.Is(err, websocket.ErrCloseSent) {
+		t.Errorf("write after close: %v, expected %v", err, websocket.ErrCloseSent)
+	}
+	wantCode(t, end, wire.CloseDraining, "bye")
+}

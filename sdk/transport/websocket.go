@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +22,16 @@ import (
 // bufferSize keeps an idle connection small; larger frames pass through.
 const bufferSize = 1024
 
-// A close frame as RFC 6455 has it on the wire: the final bit and the opcode,
-// and never longer than this.
-const (
-	finalClose = 0x80 | websocket.CloseMessage
-	maxControl = 2 + 4 + 125
-)
+// peekSize is what gorilla itself holds of the input for as long as the
+// connection lives: enough for the head of a frame, if the socket holds the rest.
+const peekSize = 128
+
+func readBuffer(direct bool) int {
+	if direct && canReadNow {
+		return peekSize
+	}
+	return bufferSize
+}
 
 // lingerBytes bounds what is read and thrown away after a close frame was sent.
 const lingerBytes = 1 << 20
@@ -42,9 +45,10 @@ var (
 type WebSocket struct {
 	ws     *websocket.Conn
 	socket *socket
-	frame  *[]byte       // the buffer of the frame that Read returned last
-	closed atomic.Bool   // Close was called …
-	said   chan struct{} // … and is done with the close frame
+	host   bool           // this is the host's end, which does not mask what it writes
+	frame  *[]byte        // the buffer of the frame that Read returned last
+	closed atomic.Bool    // Close was called …
+	said   sync.WaitGroup // … and is done with the close frame
 }
 
 var _ Conn = (*WebSocket)(nil)
@@ -53,7 +57,7 @@ var _ Conn = (*WebSocket)(nil)
 // it has answered the request.
 func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
 	up := websocket.Upgrader{
-		ReadBufferSize:  bufferSize,
+		ReadBufferSize:  readBuffer(r.TLS == nil),
 		WriteBufferSize: bufferSize,
 		WriteBufferPool: &writeBuffers,
 		// The token is the only credential and is not ambient: a page of
@@ -65,7 +69,9 @@ func Upgrade(w http.ResponseWriter, r *http.Request) (*WebSocket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("upgrade to WebSocket: %w", err)
 	}
-	return newWebSocket(ws, h.socket), nil
+	c := newWebSocket(ws, h.socket)
+	c.host = true
+	return c, nil
 }
 
 // Dial opens the adapter's end. A refused upgrade is an error that names the
@@ -76,14 +82,14 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 		if err != nil {
 			return nil, err
 		}
-		s = &socket{Conn: c}
+		s = newSocket(c)
 		return s, nil
 	}
 	var tcp net.Dialer
 	d := websocket.Dialer{
 		Proxy:            http.ProxyFromEnvironment,
 		HandshakeTimeout: WriteTimeout,
-		ReadBufferSize:   bufferSize,
+		ReadBufferSize:   readBuffer(true), // below TLS, if there is any
 		WriteBufferSize:  bufferSize,
 		WriteBufferPool:  &writeBuffers,
 		NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -108,9 +114,11 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 }
 
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
-	s.heard.Store(time.Now().UnixNano())
+	s.heard.note()
 	ws.SetReadLimit(wire.MaxFrame)
-	return &WebSocket{ws: ws, socket: s, said: make(chan struct{})}
+	c := &WebSocket{ws: ws, socket: s}
+	c.said.Add(1)
+	return c
 }
 
 // Read implements Conn.
@@ -168,7 +176,7 @@ func (c *WebSocket) release() {
 func (c *WebSocket) finish(err error) error {
 	c.release()
 	if c.closed.Load() {
-		<-c.said // nothing may end the stream before the close frame
+		c.said.Wait() // nothing may end the stream before the close frame
 	}
 	_ = c.socket.SetReadDeadline(time.Now().Add(LingerTimeout))
 	var byPeer *websocket.CloseError
@@ -194,6 +202,9 @@ func (c *WebSocket) finish(err error) error {
 
 // Write implements Conn.
 func (c *WebSocket) Write(frames ...[]byte) error {
+	if c.host {
+		return slow(c.socket.send(frames))
+	}
 	if len(frames) == 1 && len(frames[0]) <= bufferSize {
 		return slow(c.ws.WriteMessage(websocket.TextMessage, frames[0]))
 	}
@@ -222,7 +233,7 @@ func (c *WebSocket) Ping() error {
 }
 
 // Heard implements Conn.
-func (c *WebSocket) Heard() time.Time { return time.Unix(0, c.socket.heard.Load()) }
+func (c *WebSocket) Heard() time.Time { return c.socket.heard.time() }
 
 // SetReadDeadline bounds every Read from now on; the zero time lifts it.
 func (c *WebSocket) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }
@@ -237,98 +248,10 @@ func (c *WebSocket) Close(code wire.CloseCode, why string) error {
 	}
 	deadline := time.Now().Add(LingerTimeout)
 	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
-	close(c.said)
+	c.said.Done()
 	derr := c.socket.SetReadDeadline(deadline)
 	if err == nil && !errors.Is(derr, net.ErrClosed) { // the peer has answered already: Read has ended
 		err = derr
-	}
-	return err
-}
-
-// hijacker puts our socket under gorilla's connection.
-type hijacker struct {
-	http.ResponseWriter
-	socket *socket
-}
-
-func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	h.socket = &socket{Conn: c}
-	return h.socket, rw, nil
-}
-
-// socket notes when the peer was heard, and gathers the frames of one Write.
-type socket struct {
-	net.Conn
-	heard atomic.Int64
-
-	mu     sync.Mutex
-	corked *[]byte
-}
-
-func (s *socket) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	if n > 0 {
-		s.heard.Store(time.Now().UnixNano())
-	}
-	return n, err
-}
-
-func (s *socket) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	if s.corked == nil {
-		s.mu.Unlock()
-		return s.Conn.Write(p)
-	}
-	defer s.mu.Unlock()
-	*s.corked = append(*s.corked, p...)
-	if len(p) == 0 || p[0] != finalClose || len(p) > maxControl {
-		return len(p), nil
-	}
-	// A close frame of another goroutine can't wait: the connection may end.
-	_, err := s.Conn.Write(*s.corked)
-	*s.corked = (*s.corked)[:0]
-	return len(p), err
-}
-
-// SetWriteDeadline puts our limit in place of gorilla's "none", which comes
-// with every frame; while frames are gathered, uncork sets it once for all.
-func (s *socket) SetWriteDeadline(t time.Time) error {
-	if t.IsZero() {
-		s.mu.Lock()
-		corked := s.corked != nil
-		s.mu.Unlock()
-		if corked {
-			return nil
-		}
-		t = time.Now().Add(WriteTimeout)
-	}
-	return s.Conn.SetWriteDeadline(t)
-}
-
-func (s *socket) cork() {
-	s.mu.Lock()
-	s.corked = readBuffers.Get().(*[]byte)
-	*s.corked = (*s.corked)[:0]
-	s.mu.Unlock()
-}
-
-func (s *socket) uncork() error {
-	s.mu.Lock()
-	b := s.corked
-	s.corked = nil
-	s.mu.Unlock()
-	if len(*b) == 0 {
-		return nil
-	}
-	// Here, since a pong in between may have set a shorter one.
-	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
-	_, err := s.Conn.Write(*b)
-	if cap(*b) <= 64<<10 {
-		readBuffers.Put(b)
 	}
 	return err
 }

@@ -7,6 +7,14 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
+// asIs are the ASCII characters that a JSON string holds as they are.
+var asIs = func() (table [256]bool) {
+	for c := range utf8.RuneSelf {
+		table[c] = c >= 0x20 && c != '"' && c != '\\'
+	}
+	return table
+}()
+
 // AppendString appends s as a JSON string: unescaped UTF-8 except for what JSON
 // demands; invalid bytes become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
@@ -14,6 +22,10 @@ func AppendString(dst []byte, s string) []byte {
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
+		if asIs[c] {
+			i++
+			continue
+		}
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && n == 1 {
@@ -22,10 +34,6 @@ func AppendString(dst []byte, s string) []byte {
 				start = i + 1
 			}
 			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
-			i++
 			continue
 		}
 		dst = append(dst, s[start:i]...)
@@ -54,6 +62,8 @@ func StringLen(s string) int {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
+		case asIs[c]:
+			n++
 		case c >= utf8.RuneSelf:
 			r, w := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && w == 1 {
@@ -65,10 +75,8 @@ func StringLen(s string) int {
 			continue
 		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
 			n += 2
-		case c < 0x20:
-			n += 6
 		default:
-			n++
+			n += 6
 		}
 		i++
 	}

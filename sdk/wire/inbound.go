@@ -95,11 +95,9 @@ func (in *Inbound) interpret(f *fields, d Dialect) *Error {
 	if f.absent(keyType) {
 		return errorf(CodeMissingField, "type: absent, expected %s", expectedTypes(d, "register, "))
 	}
-	var name string
-	if err := f.text(&name, keyType, MaxFrame); err != nil {
+	if err := f.text((*string)(&in.Type), keyType, MaxFrame); err != nil {
 		return err
 	}
-	in.Type = Type(name)
 	switch in.Type {
 	case TypeRegister:
 		in.Register = new(Register)

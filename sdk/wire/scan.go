@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // maxFastDepth is how deep the fast path follows a value before it leaves the
 // frame to the library.
@@ -66,7 +69,15 @@ func stringEnd(s string, i int) (end int, escaped bool) {
 	if i >= len(s) || s[i] != '"' {
 		return -1, false
 	}
-	for i++; i < len(s); i++ {
+	i++
+	quote := strings.IndexByte(s[i:], '"')
+	if quote < 0 {
+		return -1, false
+	}
+	if ordinary(s[i : i+quote]) {
+		return i + quote + 1, false
+	}
+	for ; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '"':
 			return i + 1, escaped
@@ -78,6 +89,30 @@ func stringEnd(s string, i int) (end int, escaped bool) {
 		}
 	}
 	return -1, false
+}
+
+// ordinary reports that s has neither a backslash nor a control character. It
+// looks at eight bytes at a time: in each, a subtraction borrows into the
+// highest bit if the byte is smaller than what is subtracted.
+func ordinary(s string) bool {
+	const (
+		each = 0x0101010101010101
+		high = 0x80 * each
+	)
+	for ; len(s) >= 8; s = s[8:] {
+		v := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		slash := v ^ '\\'*each
+		if ((v-' '*each)&^v|(slash-each)&^slash)&high != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // valueEnd returns the index behind the JSON value that starts at i, or -1.

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
@@ -41,6 +43,11 @@ func TestMain(m *testing.M) {
 		}
 		code := m.Run()
 		closeBrowser()
+		http.DefaultClient.CloseIdleConnections()
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		return code
 	}())
 }

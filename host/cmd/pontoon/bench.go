@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.IntVar(&shape.Conns, "conns", 50, "connections")
 	f.IntVar(&shape.Window, "window", 1, "messages in flight on each connection")
 	f.IntVar(&shape.Conversations, "conversations", 1, "conversations on each connection")
+	f.BoolVar(&shape.Turns, "turns", false, "ask for an answer in a turn of its own: the agent is reached only after the commit of the question")
 	f.IntVar(&shape.Size, "size", 200, "bytes of a frame")
 	f.Float64Var(&shape.Rate, "rate", 0, "messages a second over all connections, however slow the answers are; latency counts from when a message was due (0 = closed loop)")
 	f.Float64Var(&seconds, "seconds", 2, "length of one measurement, and its bound with --messages")
@@ -47,11 +49,13 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.Target, "target", "", "url of a running bridge to measure, on a loopback address")
 	f.StringArrayVar(&c.Tokens, "token", nil, "token for it; one for each connection")
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
+	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
-	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchModes(o, &c.Dir), benchAdapter(), &cobra.Command{
-		Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
-	})
+	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchStorm(o, &c.Dir), benchFair(o, &c.Dir), benchModes(o, &c.Dir), benchDeep(o, &c.Dir),
+		benchStream(o), benchAdapter(), benchStreamEcho(), benchCulprit(), &cobra.Command{
+			Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
+			RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
+		})
 	return cmd
 }
 
@@ -59,21 +63,25 @@ func benchCommand(o *clientOptions) *cobra.Command {
 // the default ones have as many connections.
 func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Scenario {
 	f := cmd.Flags()
-	if f.Changed("conns") || f.Changed("window") || f.Changed("rate") {
-		if tokens > 0 && !f.Changed("conns") {
-			shape.Conns = tokens
+	for _, name := range []string{"conns", "window", "rate", "conversations", "turns"} {
+		if f.Changed(name) {
+			if tokens > 0 && !f.Changed("conns") {
+				shape.Conns = tokens
+			}
+			return []bench.Scenario{shape}
 		}
-		return []bench.Scenario{shape}
 	}
 	var all []bench.Scenario
-	for _, s := range bench.DefaultShapes {
-		shape.Conns, shape.Window = s[0], s[1]
-		if tokens > 0 {
-			if shape.Conns = min(shape.Conns, tokens); len(all) > 0 && all[len(all)-1] == shape {
-				continue
-			}
+	for _, s := range bench.DefaultScenarios {
+		if f.Changed("size") {
+			s.Size = shape.Size
 		}
-		all = append(all, shape)
+		if tokens > 0 {
+			s.Conns = min(s.Conns, tokens)
+		}
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
 	}
 	return all
 }
@@ -97,13 +105,21 @@ func benchIdle(o *clientOptions, dir *string) *cobra.Command {
 
 func benchKill(o *clientOptions, dir *string) *cobra.Command {
 	var c bench.KillConfig
+	var acks bool
 	cmd := &cobra.Command{
 		Use: "kill", Short: "Kill a host under load again and again, and look for what it lost", Args: cobra.NoArgs,
 		Long: "Send bursts of messages, kill the host with SIGKILL at a random moment, start it again on the same data and\n" +
 			"compare its history with what the clients saw. Every message whose answer arrived must be stored with it,\n" +
-			"exactly once. Exits with 1 if not.",
+			"exactly once. With --acks the clients speak protocol 1.1, acknowledge, outlive the host and go on with the\n" +
+			"next one. Exits with 1 if something acknowledged is lost, doubled or out of order.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir = *dir
+			if acks {
+				return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+					r, err := bench.KillAcks(cmd.Context(), c)
+					return verdict{&r, r.OK(), r.Print}, err
+				})
+			}
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Kill(cmd.Context(), c)
 				return verdict{&r, r.OK(), r.Print}, err
@@ -111,6 +127,7 @@ func benchKill(o *clientOptions, dir *string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	f.BoolVar(&acks, "acks", false, "adapters that acknowledge")
 	f.IntVar(&c.Rounds, "rounds", 10, "kills under load")
 	f.IntVar(&c.Conns, "conns", 8, "connections")
 	f.IntVar(&c.Window, "window", 32, "messages in flight on each connection")
@@ -139,6 +156,58 @@ func benchModes(o *clientOptions, dir *string) *cobra.Command {
 	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each")
 	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement; short, since one session may send 20,000 frames a second for longer")
 	return cmd
+}
+
+func benchDeep(o *clientOptions, dir *string) *cobra.Command {
+	var c bench.DeepConfig
+	cmd := &cobra.Command{
+		Use: "deep", Short: "Measure what a message costs when many are stored", Args: cobra.NoArgs,
+		Long: "Store many messages, then put the same load on that database and on new ones in turns. 10 million take\n" +
+			"about 2.3 GB in --dir, which are removed afterwards.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = *dir
+			var exe string // it has no other process
+			return runBench(cmd, o, &exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Deep(cmd.Context(), c)
+				return verdict{&r, true, r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Stored, "stored", 10_000_000, "messages stored beforehand")
+	f.IntVar(&c.Conversations, "conversations", 50, "conversations that they belong to")
+	f.StringVar(&c.IDs, "ids", bench.IDsNone, "platform ids of the questions: none, ordered or random")
+	f.IntVar(&c.Pairs, "pairs", 10_000, "questions with their answers of one measurement")
+	f.IntVar(&c.Rounds, "rounds", 15, "rounds")
+	return cmd
+}
+
+func benchStream(o *clientOptions) *cobra.Command {
+	var c bench.StreamConfig
+	cmd := &cobra.Command{
+		Use: "stream", Short: "Measure a plugin's connection beside a bare gRPC stream", Args: cobra.NoArgs,
+		Long: "Start two children as plugins, with mutual TLS, and let them give frames back in turns: one through the SDK's\n" +
+			"connection, one through nothing but the gRPC stream below it.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Streams(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&c.Windows, "window", []int{1, 64}, "frames in flight")
+	f.IntVar(&c.Size, "size", 200, "bytes of a frame")
+	f.IntVar(&c.Rounds, "rounds", 9, "rounds of each")
+	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement")
+	return cmd
+}
+
+func benchStreamEcho() *cobra.Command {
+	return &cobra.Command{
+		Use: "stream-echo WAY", Short: "The far end of 'bench stream'", Args: cobra.ExactArgs(1), Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error { return bench.ServeStream(cmd.Context(), args[0]) },
+	}
 }
 
 func benchAdapter() *cobra.Command {

@@ -22,6 +22,7 @@ type channelView struct {
 	Queue  bool     `json:"queue"`
 	Accept []string `json:"accept_capabilities"`
 	Users  []string `json:"allow_users"`
+	Days   int      `json:"retention_days"`
 	Token  string   `json:"token"`
 	Health struct {
 		Process  *string    `json:"process"`
@@ -74,6 +75,7 @@ type policyFlags struct {
 	queue                 bool
 	ttl                   time.Duration
 	length, attempts      int
+	days, rate            int
 }
 
 func (p *policyFlags) add(cmd *cobra.Command) {
@@ -87,6 +89,8 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 	f.DurationVar(&p.ttl, "queue-ttl", 0, "how long a message may wait for an adapter (0 = 24h); the --queue- flags are set together")
 	f.IntVar(&p.length, "queue-length", 0, "how many may wait (0 = 10,000)")
 	f.IntVar(&p.attempts, "queue-attempts", 0, "how often a message is tried that the adapter refuses for now (0 = 10)")
+	f.IntVar(&p.days, "retention-days", 0, "delete messages that are older than this many days (0 = keep all)")
+	f.IntVar(&p.rate, "rate-limit", 0, "frames a second that the adapter may send (0 = 20,000)")
 }
 
 // body holds the flags that were given.
@@ -101,6 +105,9 @@ func (p *policyFlags) body() map[string]any {
 		"accept":      func() { b["accept_capabilities"] = p.accept },
 		"allow-users": func() { b["allow_users"] = p.users },
 		"queue":       func() { b["queue"] = p.queue },
+
+		"retention-days": func() { b["retention_days"] = p.days },
+		"rate-limit":     func() { b["rate_limit"] = p.rate },
 
 		"queue-ttl": limits, "queue-length": limits, "queue-attempts": limits,
 	} {
@@ -209,8 +216,12 @@ func printChannel(w io.Writer, v channelView) {
 		}
 		return strings.Join(list, ", ")
 	}
-	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\n",
-		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)))
+	kept := "for ever"
+	if v.Days > 0 {
+		kept = fmt.Sprintf("%d days", v.Days)
+	}
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\nkept\t%s\n",
+		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)), kept)
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
 }

@@ -53,7 +53,7 @@ func showLife(cmd *cobra.Command, o *clientOptions, id string) error {
 }
 
 func deadCommand(o *clientOptions) *cobra.Command {
-	cmd := &cobra.Command{Use: "dead", Short: "Messages that failed or expired on their way out", Args: cobra.NoArgs, RunE: helpOnly}
+	cmd := &cobra.Command{Use: "dead", Short: "Messages that failed or expired, on their way out or at the agent", Args: cobra.NoArgs, RunE: helpOnly}
 	cmd.AddCommand(deadListCommand(o), deadReplayCommand(o), &cobra.Command{
 		Use: "show MESSAGE", Short: "Tell a dead letter's life", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return showLife(cmd, o, args[0]) },
@@ -77,10 +77,10 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 			return show(cmd, o, raw, func(w io.Writer, v struct {
 				DeadLetters []lifeView `json:"dead_letters"`
 			}) {
-				fmt.Fprintln(w, "MESSAGE\tCHANNEL\tCONVERSATION\tSTATE\tREASON\tSINCE\tTEXT")
+				fmt.Fprintln(w, "MESSAGE\tWAY\tCHANNEL\tCONVERSATION\tSTATE\tREASON\tSINCE\tTEXT")
 				for _, d := range v.DeadLetters {
 					m := d.Message
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, d.Channel, clean(m.Conversation), m.State, m.Reason,
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.Direction, d.Channel, clean(m.Conversation), m.State, m.Reason,
 						m.TS.Local().Format(time.DateTime), shorten(clean(m.Text)))
 				}
 			})
@@ -110,7 +110,7 @@ func deadReplayCommand(o *clientOptions) *cobra.Command {
 	var channel string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "replay [MESSAGE]", Short: "Send a dead letter again, under its id, or all of them", Args: cobra.MaximumNArgs(1),
+		Use: "replay [MESSAGE]", Short: "Send a dead letter again, under its id, or hand it to the agent again; or all of them", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
 				return usageError{errors.New("give one MESSAGE, or --all")}

@@ -39,9 +39,9 @@ func doctorCommand(o *clientOptions) *cobra.Command {
 	var file pluginFile
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what could keep a host from working here", Args: cobra.NoArgs,
-		Long: "Look at the data directory, the key, plugins.yaml, the limits that this machine offers, and the host if one\nruns. Changes nothing. Exits with 1 if something does not work.",
+		Long: "Look at the data directory, the key, the database, the disk, plugins.yaml, the limits that this machine offers, and\nthe host if one runs. Changes nothing. Exits with 1 if something does not work.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := slices.Concat(checkData(o.data), checkPlugins(&file), []finding{checkLimits()}, checkHost(cmd.Context(), o))
+			found := slices.Concat(checkData(o.data), checkStorage(cmd.Context(), o.data), checkPlugins(&file), []finding{checkLimits()}, checkHost(cmd.Context(), o))
 			raw, err := json.Marshal(map[string]any{"checks": found})
 			if err != nil {
 				return fmt.Errorf("encode result: %w", err)

@@ -205,7 +205,9 @@ func (f *follower) stream(ctx context.Context, channel string, opened func()) er
 				return f.made(d.Message)
 			}
 		case "gap":
-			fmt.Fprintln(os.Stderr, "pontoon: some messages are missing here: the reader was too far behind")
+			var d struct{ Reason string }
+			_ = json.Unmarshal([]byte(data), &d) // whatever it is, there is a gap
+			fmt.Fprintln(os.Stderr, "pontoon: some messages are missing here: "+clean(d.Reason))
 		}
 		return nil
 	})

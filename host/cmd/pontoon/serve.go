@@ -34,6 +34,7 @@ const drainTimeout = 10 * time.Second
 
 func serveCommand(o *clientOptions) *cobra.Command {
 	var c config.Serve
+	var profiles string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the host",
@@ -46,7 +47,14 @@ func serveCommand(o *clientOptions) *cobra.Command {
 			if err := c.Validate(); err != nil {
 				return usageError{err}
 			}
-			return serve(cmd.Context(), c, cmd)
+			if profiles == "" {
+				return serve(cmd.Context(), c, cmd)
+			}
+			stop, err := profile(profiles)
+			if err != nil {
+				return err
+			}
+			return errors.Join(serve(cmd.Context(), c, cmd), stop())
 		},
 	}
 	f := cmd.Flags()
@@ -59,8 +67,11 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.BoolVar(&c.NoQueryToken, "no-query-token", false, "refuse adapters' tokens in the url")
 	f.StringVar(&c.Plugins, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
+	f.StringVar(&c.MaxStorage, "max-storage", envOr("PONTOON_MAX_STORAGE", "0"), "delete the oldest messages while database and attachments take more than this, such as 10GiB (PONTOON_MAX_STORAGE); 0 = never")
 	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
 	_ = f.MarkHidden("no-shim")
+	f.StringVar(&profiles, "profile", "", "directory for a profile of processor time and one of allocations, written at the end: for developers")
+	_ = f.MarkHidden("profile")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
 	return cmd
 }
@@ -73,7 +84,11 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 
-	st, err := openStore(ctx, c.Data, log)
+	limit, err := c.StorageLimit()
+	if err != nil {
+		return err
+	}
+	st, err := openStore(ctx, c.Data, store.Options{Log: log, MaxBytes: limit, Names: attach.Names})
 	if err != nil {
 		return err
 	}
@@ -94,13 +109,15 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		url = c.PublicURL
 	}
 	files, err := attach.Open(c.Data, attach.Options{
-		Base: func() string { return url }, Log: log,
+		Base: func() string { return url }, Log: log, Named: st.Named,
 		Room: func(bytes int64) error { return store.RoomFor(c.Data, bytes) },
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = files.Close() }()
+	st.SetFiles(files)
+	defer st.SetFiles(nil)
 	h := hub.New(hub.Options{
 		Store: st, Attachments: files, Commands: command.New(), Log: log,
 		Agents: map[string]hub.Agent{"echo": &agent.Echo{Assets: url + "/assets/"}},
@@ -136,14 +153,15 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
-func openStore(ctx context.Context, dir string, log *slog.Logger) (*store.Store, error) {
-	st, err := store.Open(ctx, dir, store.Options{Log: log, BackUp: func(ctx context.Context, schema int64) error {
+func openStore(ctx context.Context, dir string, o store.Options) (*store.Store, error) {
+	o.BackUp = func(ctx context.Context, schema int64) error {
 		file, err := backup.BeforeMigration(ctx, dir, schema)
 		if err == nil {
-			log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
+			o.Log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
 		}
 		return err
-	}})
+	}
+	st, err := store.Open(ctx, dir, o)
 	return st, advise(err, dir)
 }
 
@@ -202,6 +220,7 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
 	start(&rest, "attachments", s.files.Serve)
+	start(&rest, "heap", serveHeap)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
 		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {

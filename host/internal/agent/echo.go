@@ -25,15 +25,24 @@ var (
 	_ hub.Pure  = (*Echo)(nil)
 )
 
-// Answer implements hub.Pure for all but !typing and !stream.
+// Answer implements hub.Pure for all but !typing, !stream and !turn.
 func (e *Echo) Answer(t *hub.Turn) ([]message.Message, bool) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(t.Message.Text), " ")
 	if t.Message.Meta[message.MetaAction] != nil || !strings.HasPrefix(name, "!") { // an action is never a command of ours
 		return []message.Message{message.Text("echo: " + t.Message.Text)}, true
 	}
-	switch strings.ToLower(name) {
-	case "!typing", "!stream":
+	switch name = strings.ToLower(name); name {
+	case "!typing", "!stream", "!turn":
 		return nil, false
+	}
+	return e.show(t, name, rest)
+}
+
+// show is apart from Answer, whose stack it would make large for every message.
+//
+//go:noinline
+func (e *Echo) show(t *hub.Turn, name, rest string) ([]message.Message, bool) {
+	switch name {
 	case "!card":
 		return one(message.New(message.NewCard(card())))
 	case "!buttons":
@@ -60,7 +69,11 @@ func one(m message.Message) ([]message.Message, bool) { return []message.Message
 // Handle implements hub.Agent for the commands that take their time.
 func (e *Echo) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(t.Message.Text), " ")
-	if strings.EqualFold(name, "!typing") {
+	switch strings.ToLower(name) {
+	case "!turn": // answered as by an agent that has to ask somebody
+		_, err := r.Send(ctx, message.Text("echo: "+rest))
+		return err
+	case "!typing":
 		r.Typing(true)
 		if err := e.pause(ctx); err != nil {
 			return err

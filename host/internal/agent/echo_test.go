@@ -125,6 +125,7 @@ func TestHandle(t *testing.T) {
 	for text, want := range map[string][]string{
 		"!typing":        {"typing", "send echo: that was typing"},
 		"!Typing  x":     {"typing", "send echo: that was typing"},
+		"!turn a  b":     {"send echo: a  b"},
 		"!stream":        {"stream echo: one", "stream echo: one two", "stream echo: one two three", "stream echo: one two three four", "stream echo: one two three four five", "send echo: one two three four five"},
 		" !stream a  b ": {"stream echo: a", "stream echo: a b", "send echo: a b"},
 	} {

@@ -53,6 +53,8 @@ type Channel struct {
 	AllowUsers         []string          `json:"allow_users" doc:"User ids that may speak; empty = all"`
 	Profile            wire.Profile      `json:"profile"`
 	QueueLimits        store.QueueLimits `json:"queue_limits" doc:"What is 0 or absent is the host's default"`
+	RetentionDays      int               `json:"retention_days" doc:"How long messages are kept; 0 = for ever"`
+	RateLimit          int               `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 	Health             Health            `json:"health"`
 	CreatedAt          time.Time         `json:"created_at"`
 }
@@ -77,6 +79,8 @@ type PolicyBody struct {
 	AllowUsers         *[]string          `json:"allow_users,omitempty"`
 	Profile            *wire.Profile      `json:"profile,omitempty"`
 	QueueLimits        *store.QueueLimits `json:"queue_limits,omitempty"`
+	RetentionDays      *int               `json:"retention_days,omitempty" minimum:"0" maximum:"36500" doc:"Older messages are deleted; 0 = none"`
+	RateLimit          *int               `json:"rate_limit,omitempty" minimum:"0" maximum:"1000000" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 }
 
 type createBody struct {
@@ -258,6 +262,8 @@ func (s *server) apply(row *store.Channel, b PolicyBody) error {
 	set(&row.Queue, b.Queue)
 	set(&row.Profile, b.Profile)
 	set(&row.Limits, b.QueueLimits)
+	set(&row.Retention, b.RetentionDays)
+	set(&row.Rate, b.RateLimit)
 	if err := s.applyAgents(row, b); err != nil {
 		return err
 	}
@@ -351,7 +357,7 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 	}
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
-		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, Health: h, CreatedAt: r.CreatedAt,
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: r.CreatedAt,
 	}, nil
 }
 

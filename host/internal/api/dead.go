@@ -14,7 +14,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
-// DeadLetter is a message that failed or expired on its way out.
+// DeadLetter is a message that failed or expired.
 type DeadLetter struct {
 	ChannelID string  `json:"channel_id"`
 	Channel   string  `json:"channel"`
@@ -53,8 +53,8 @@ type replayed struct {
 const maxReplay = 10_000
 
 func (s *server) deadLetters() {
-	huma.Register(s.api, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired on their way out, newest first", 200, 404, 422), s.listDead)
-	huma.Register(s.api, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id", 202, 404, 409), s.replayOne)
+	huma.Register(s.api, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, newest first: on their way out, or since no agent handled them", 200, 404, 422), s.listDead)
+	huma.Register(s.api, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id, or hand it to the agent again", 202, 404, 409), s.replayOne)
 	huma.Register(s.api, operation("POST", "/dead-letters/replay", "replay-dead-letters", "Send all dead letters again, oldest first, or those of a channel", 202, 404), s.replayAll)
 	huma.Register(s.api, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404), s.getMessage)
 }
@@ -159,7 +159,11 @@ func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBo
 		return nil, s.sendFault(err, row.Name)
 	}
 	s.note(ctx, "dead.replay", row.Name, map[string]string{"message": in.Message})
-	return &body[sentBody]{sentBody{e.ID.String(), store.Queued.String(), []render.Note{}}}, nil
+	state := store.Queued
+	if e.Direction == store.In {
+		state = store.Received
+	}
+	return &body[sentBody]{sentBody{e.ID.String(), state.String(), []render.Note{}}}, nil
 }
 
 func (s *server) replayAll(ctx context.Context, in *struct {
@@ -181,7 +185,7 @@ func (s *server) replayAll(ctx context.Context, in *struct {
 		before = page[len(page)-1].ID
 	}
 	var out replayed
-	for _, e := range slices.Backward(all) { // in the order that they were sent
+	for _, e := range slices.Backward(all) { // in the order that they came
 		row, err := s.Store.ChannelByKey(ctx, e.Channel)
 		if err == nil {
 			err = s.Hub.Replay(ctx, row, e)

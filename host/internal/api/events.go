@@ -16,6 +16,9 @@ const keepAlive = 15 * time.Second
 // behind is told that there is a gap.
 const maxResume = 5000
 
+// maxGather is how many events may wait for one write.
+const maxGather = 256
+
 // events is the SSE stream of what happens. The id of a message.created event
 // is the message's; with Last-Event-ID the stream starts behind it, or says
 // with a gap event that it can't.
@@ -50,11 +53,17 @@ func newSSE(w http.ResponseWriter) *sse { return &sse{w, http.NewResponseControl
 
 // write sends text at once; a reader that takes nothing for 10 s is given up.
 func (e *sse) write(text string) error {
-	_ = e.c.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	if _, err := e.w.Write([]byte(text)); err != nil {
+	if err := e.gather(text); err != nil {
 		return err
 	}
 	return e.c.Flush()
+}
+
+// gather is write, but that the text may wait for the next Flush.
+func (e *sse) gather(text string) error {
+	_ = e.c.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	_, err := e.w.Write([]byte(text))
+	return err
 }
 
 // stream is one reader of events.
@@ -95,11 +104,38 @@ func (e *stream) run(r *http.Request) error {
 			if err := e.event(ev); err != nil {
 				return err
 			}
+			if err := e.pending(events); err != nil {
+				return err
+			}
 		}
 	}
 }
 
+// pending sends what has gathered meanwhile with the event before, at once: a
+// write for each event would cost all others when much happens.
+func (e *stream) pending(events <-chan hub.Event) error {
+	for n := 0; n < maxGather && len(events) > 0; n++ {
+		ev, ok := <-events
+		if !ok {
+			break // run sees it too
+		}
+		if err := e.event(ev); err != nil {
+			return err
+		}
+	}
+	return e.c.Flush()
+}
+
 func (e *stream) resume(r *http.Request) error {
+	gone, err := e.s.Store.NewestGone(r.Context())
+	if err != nil {
+		return err
+	}
+	if gone > e.last {
+		if err := e.write("event: gap\ndata: {\"reason\":\"messages were deleted\"}\n\n"); err != nil {
+			return err
+		}
+	}
 	for n := 0; ; {
 		entries, err := e.s.Store.After(r.Context(), e.last, 500)
 		if err != nil {
@@ -118,8 +154,8 @@ func (e *stream) resume(r *http.Request) error {
 				return err
 			}
 		}
-		if len(entries) < 500 {
-			return nil
+		if err := e.c.Flush(); err != nil || len(entries) < 500 {
+			return err
 		}
 	}
 }
@@ -163,5 +199,5 @@ func (e *stream) event(ev hub.Event) error {
 	default:
 		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)
 	}
-	return e.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
+	return e.gather(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
 }

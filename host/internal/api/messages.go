@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,6 +36,10 @@ type Message struct {
 	TS             time.Time        `json:"ts"`
 	Message        message.Envelope `json:"message" doc:"The canonical message, whole"`
 }
+
+// showAtOnce is how many messages of a page are made before others may use the
+// processor: a reader of history must not hold up those who deliver.
+const showAtOnce = 16
 
 type messageList struct {
 	Messages   []Message `json:"messages"`
@@ -105,6 +110,9 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	}
 	out := messageList{Messages: make([]Message, len(entries))}
 	for i, e := range entries {
+		if i%showAtOnce == showAtOnce-1 {
+			runtime.Gosched()
+		}
 		out.Messages[i] = s.showMessage(e)
 	}
 	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })

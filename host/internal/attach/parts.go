@@ -1,9 +1,11 @@
 package attach
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -28,14 +30,42 @@ func refOf(address string) (Ref, bool) {
 // ID is the attachment's name on the wire.
 func (o Object) ID() string { return o.Ref().String() }
 
-// Of finds a finished attachment of the owner by its ID, or ErrNotFound.
+// Of finds a finished attachment of the owner by its ID, or ErrNotFound, for a
+// message that is about to name it.
 func (s *Store) Of(owner, id string) (Object, error) {
 	bucket, path, _ := strings.Cut(id, "/")
 	r := Ref{bucket, path}
-	if p, err := r.place(); err != nil || p.owner != owner {
+	p, err := r.place()
+	if err != nil || p.owner != owner || !s.lend(p) {
 		return Object{}, fmt.Errorf("%w: found no upload of this name", ErrNotFound)
 	}
-	return s.Stat(r)
+	o, err := s.Stat(r)
+	if err != nil {
+		s.unlend(p)
+	}
+	return o, err
+}
+
+// named finds the addresses of attachments among the texts of stored parts, and
+// their IDs among those of metadata (message.MetaLinks).
+var named = regexp.MustCompile(`"(?:` + SignPath + `)?(` + Bucket + `/` + folder + `/[A-Za-z0-9_-]{1,64}/[0-9a-f-]{36}\.[a-z0-9]{1,8})"`)
+
+// maxNamed bounds how many attachments a message names: a hundred parts, and as
+// many links, are far below.
+const maxNamed = 256
+
+// Names lists the attachments that a stored message names, by their IDs.
+func Names(parts, meta []byte) []string {
+	var ids []string
+	for _, b := range [][]byte{parts, meta} {
+		if !bytes.Contains(b, []byte(folder)) {
+			continue
+		}
+		for _, m := range named.FindAllSubmatch(b, maxNamed) {
+			ids = append(ids, string(m[1]))
+		}
+	}
+	return ids
 }
 
 // SignID is Sign for reading an attachment by its ID.
@@ -104,6 +134,9 @@ func (s *Store) ToStore(parts []message.Part) ([]message.Part, error) {
 		}
 		if &out[0] == &parts[0] {
 			out = slices.Clone(parts)
+		}
+		if place, err := ref.place(); err == nil {
+			s.lend(place)
 		}
 		out[i] = p.At(ref.Stored())
 	}

@@ -125,6 +125,8 @@ func (s *Store) receive(p place, r io.Reader, limit int64) (int64, error) {
 // publish makes what was received an attachment: first what is beside it, then
 // the bytes, with which it exists. After an error nothing is there.
 func (s *Store) publish(p place, m side) error {
+	s.dirs.RLock()
+	defer s.dirs.RUnlock()
 	b, err := json.Marshal(m)
 	if err == nil {
 		err = makeDirs(s.dir, Bucket, Bucket+"/"+folder, p.dir())
@@ -138,5 +140,6 @@ func (s *Store) publish(p place, m side) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep attachment: %w", err), remove(s.dir, p.temp()), remove(s.dir, p.bytes()), remove(s.dir, p.side()))
 	}
+	s.count(m.SizeBytes + int64(len(b)))
 	return nil
 }

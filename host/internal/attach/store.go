@@ -4,6 +4,7 @@
 package attach
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +34,10 @@ type Options struct {
 
 	// Room is asked whether the disk may take so many bytes more; nil = it may.
 	Room func(bytes int64) error
+
+	// Named tells which of the attachments, by their IDs, a message names; nil =
+	// not known: then Reclaim removes none.
+	Named func(ctx context.Context, ids []string) ([]string, error)
 }
 
 // Object is what is known of an attachment.
@@ -71,9 +77,16 @@ type Store struct {
 	now   func() time.Time
 	log   *slog.Logger
 	room  func(int64) error // nil = always
+	named func(ctx context.Context, ids []string) ([]string, error)
 
-	mu   sync.Mutex         // guards busy
-	busy map[place]struct{} // being written or removed
+	used    atomic.Int64 // bytes that all take
+	changed atomic.Int64 // of them, what came and went since Open
+	dirs    sync.RWMutex // held for writing while an owner's directory is removed
+
+	mu     sync.Mutex          // guards what follows
+	busy   map[place]struct{}  // being written or removed
+	lent   map[place]time.Time // about to be named by a message: since when
+	pruned time.Time           // lent
 }
 
 var _ http.Handler = (*Store)(nil)
@@ -81,7 +94,10 @@ var _ http.Handler = (*Store)(nil)
 // Open opens the store in a data directory that exists, and makes what is
 // missing, for the owner alone. The caller closes it.
 func Open(dataDir string, o Options) (*Store, error) {
-	s := &Store{max: o.MaxBytes, base: o.Base, now: o.Now, log: o.Log, room: o.Room, busy: map[place]struct{}{}}
+	s := &Store{
+		max: o.MaxBytes, base: o.Base, now: o.Now, log: o.Log, room: o.Room, named: o.Named,
+		busy: map[place]struct{}{}, lent: map[place]time.Time{},
+	}
 	if s.max <= 0 {
 		s.max = DefaultMaxBytes
 	}
@@ -197,10 +213,20 @@ func (s *Store) Delete(ref Ref) error {
 		return fmt.Errorf("%w: %s is being written or removed", ErrNotFound, ref)
 	}
 	defer s.release(p)
-	if _, err := lstat(s.dir, p.bytes()); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: found nothing at %s", ErrNotFound, ref)
+	return s.drop(p)
+}
+
+// drop is Delete for whoever claimed the place.
+func (s *Store) drop(p place) error {
+	info, err := lstat(s.dir, p.bytes())
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: found nothing at %s", ErrNotFound, p.ref())
 	} else if err != nil {
 		return fmt.Errorf("delete attachment: %w", err)
+	}
+	size := info.Size()
+	if side, err := s.dir.Lstat(p.side()); err == nil {
+		size += side.Size()
 	}
 	// Out of sight at once; what a crash leaves then is Sweep's.
 	if err := s.dir.Rename(p.bytes(), p.temp()); err != nil {
@@ -209,6 +235,7 @@ func (s *Store) Delete(ref Ref) error {
 	if err := errors.Join(remove(s.dir, p.side()), syncDir(s.dir, p.dir()), remove(s.dir, p.temp())); err != nil {
 		return fmt.Errorf("delete attachment: %w", err)
 	}
+	s.count(-size)
 	return nil
 }
 

@@ -21,11 +21,20 @@ const (
 // sweepEvery is how often Serve sweeps.
 const sweepEvery = 10 * time.Minute
 
-// Serve sweeps now and then until ctx ends.
+// Serve sweeps and reclaims now and then until ctx ends.
 func (s *Store) Serve(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	var reclaimed time.Time
 	for {
+		if time.Since(reclaimed) >= reclaimEvery {
+			reclaimed = time.Now()
+			if n, err := s.Reclaim(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("attachments not looked through", "error", err)
+			} else if n > 0 {
+				s.log.Info("attachments removed", "why", "no message names them", "count", n)
+			}
+		}
 		if n, err := s.Sweep(ctx, 0); err != nil && ctx.Err() == nil {
 			s.log.Warn("attachments not swept", "error", err)
 		} else if n > 0 {
@@ -41,7 +50,7 @@ func (s *Store) Serve(ctx context.Context) error {
 
 // Sweep removes what broken uploads and a crash left: temporary files that
 // nobody wrote to for olderThan (0 = an hour) and reservations that are over.
-// Attachments stay. It returns how many files it removed, and the first error
+// Attachments stay: they are for Reclaim. It returns how many files it removed, and the first error
 // of each directory; it looks at a bounded number of files, so that what is
 // left over is a later sweep's.
 func (s *Store) Sweep(ctx context.Context, olderThan time.Duration) (removed int, err error) {

@@ -1,6 +1,8 @@
 // Package bench measures a host from outside, through its own protocol: what a
 // message costs beside a bare WebSocket echo in the same round (Load), what an
 // idle adapter costs (Idle), and whether what was answered survives a kill (Kill).
+// Two measure a part alone: the store when much is stored (Deep), and a plugin's
+// connection beside a bare gRPC stream (Streams).
 package bench
 
 import (
@@ -33,18 +35,36 @@ type Scenario struct {
 	Window        int     `json:"in_flight"`     // of each connection; without meaning in an open loop
 	Conversations int     `json:"conversations"` // of each connection
 	Size          int     `json:"frame_bytes"`
-	Rate          float64 `json:"rate,omitempty"` // open loop: frames a second over all connections; 0 = closed loop
+	Turns         bool    `json:"turns,omitempty"` // the agent is reached only after the commit of the question
+	Rate          float64 `json:"rate,omitempty"`  // open loop: frames a second over all connections; 0 = closed loop
 }
 
-// DefaultShapes are connections × in flight of the default scenarios.
-var DefaultShapes = [][2]int{{1, 1}, {50, 1}, {50, 16}}
+// DefaultScenarios are those that have a goal.
+var DefaultScenarios = []Scenario{
+	shape(1, 1, 1, false), shape(50, 1, 1, false), shape(50, 16, 1, false), shape(50, 16, 20, false), shape(50, 16, 20, true),
+}
+
+func shape(conns, window, conversations int, turns bool) Scenario {
+	s := Scenario{Conns: conns, Window: window, Conversations: conversations, Size: 200, Turns: turns}
+	if turns { // it takes that many to ask for one
+		s.Size += 8
+	}
+	return s
+}
 
 // Name is the scenario in a table.
 func (s Scenario) Name() string {
+	name := fmt.Sprintf("%d×%d", s.Conns, s.Window)
 	if s.Rate > 0 {
-		return fmt.Sprintf("%d at %g/s", s.Conns, s.Rate)
+		name = fmt.Sprintf("%d at %g/s", s.Conns, s.Rate)
 	}
-	return fmt.Sprintf("%d×%d", s.Conns, s.Window)
+	if s.Conversations > 1 {
+		name += fmt.Sprintf(", %d conversations", s.Conns*s.Conversations)
+	}
+	if s.Turns {
+		name += ", agent after commit"
+	}
+	return name
 }
 
 func (s Scenario) validate() error {
@@ -75,6 +95,7 @@ type LoadConfig struct {
 	Duration  time.Duration // of one measurement
 	Messages  int           // of one measurement, if greater than 0; Duration bounds it then
 	NoRaw     bool          // measure no raw server beside
+	Profile   string        // directory for the own host's profiles; "" = none
 
 	// Target is the url of a bridge to measure in place of an own host, on a
 	// loopback address. Tokens are its credentials, one for each connection;
@@ -171,6 +192,7 @@ func Load(ctx context.Context, c LoadConfig) (LoadReport, error) {
 		}
 		report.Scenarios = append(report.Scenarios, r)
 	}
+	report.Goals = judgeGoals(report.Scenarios)
 	return report, nil
 }
 
@@ -193,7 +215,7 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 			return stop, fmt.Errorf("make data directory: %w", err)
 		}
 		stops = append(stops, func() { _ = os.RemoveAll(b.dir) })
-		h, err := startHost(ctx, b.Exe, b.dir)
+		h, err := startHost(ctx, b.Exe, b.dir, profiled(b.Profile)...)
 		if err != nil {
 			return stop, err
 		}
@@ -220,6 +242,20 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
+// sample measures target i once; the latency of single messages to an own host
+// beside that of its disk.
+func (b *bed) sample(ctx context.Context, i int, s Scenario) (Sample, error) {
+	one, err := measure(ctx, b.targets[i], s, b.runs, span{b.Duration, b.Messages, grace})
+	if err != nil || i > 0 || b.dir == "" || s.Conns*s.Window > 1 {
+		return one, err
+	}
+	took, err := syncTook(b.dir)
+	if ratio := one.P50 / micros(took); err == nil && took > 0 {
+		one.SyncRatio = &ratio
+	}
+	return one, err
+}
+
 // scenario measures the targets in turns; who begins changes with the round.
 func (b *bed) scenario(ctx context.Context, s Scenario) (ScenarioReport, error) {
 	samples := make([][]Sample, len(b.targets))
@@ -228,7 +264,7 @@ func (b *bed) scenario(ctx context.Context, s Scenario) (ScenarioReport, error) 
 		for i := range b.targets {
 			i = (i + round) % len(b.targets)
 			b.runs++
-			one, err := measure(ctx, b.targets[i], s, b.runs, span{b.Duration, b.Messages, grace})
+			one, err := b.sample(ctx, i, s)
 			if err != nil {
 				return ScenarioReport{}, err
 			}

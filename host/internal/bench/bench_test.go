@@ -64,6 +64,7 @@ func TestLoadLosesNothing(t *testing.T) {
 		Scenario{Conns: 1, Window: 1, Conversations: 1, Size: 200},
 		Scenario{Conns: 4, Window: 4, Conversations: 3, Size: 1500},
 		Scenario{Conns: 2, Conversations: 2, Size: 300, Window: 1, Rate: 400},
+		Scenario{Conns: 2, Window: 4, Conversations: 2, Size: 300, Turns: true},
 	)
 	r, err := Load(t.Context(), c)
 	if err != nil {
@@ -83,8 +84,11 @@ func TestLoadLosesNothing(t *testing.T) {
 			t.Errorf("%s: ratios %v and %v, expected one for the host in a closed loop", s.Name(), s.Targets[0].Ratio, s.Targets[1].Ratio)
 		}
 	}
+	if g := r.Goals; len(g) != 1 || g[0].Load != "1×1" || g[0].Found.Median <= 0 || g[0].Met != (g[0].Found.Median <= g[0].Limit) {
+		t.Errorf("goals: %+v, expected that of 1×1 beside the disk", g)
+	}
 	var b strings.Builder
-	if err := r.Print(&b); err != nil || !strings.Contains(b.String(), "4×4") {
+	if err := r.Print(&b); err != nil || !strings.Contains(b.String(), "4×4") || !strings.Contains(b.String(), "p50 ÷ one fsync") {
 		t.Errorf("table: %v\n%s", err, b.String())
 	}
 	t.Log(b.String())

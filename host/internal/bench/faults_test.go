@@ -100,6 +100,12 @@ func TestFaultsOfAServerAreSeen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if c.want.Lost > 0 { // it says how long it was waited for
+				if !strings.Contains(got.Refusal, "connection 0: no answer to 1 messages") {
+					t.Errorf("reason %q, expected that the answer was given up", got.Refusal)
+				}
+				got.Refusal = ""
+			}
 			if got.Count != c.want || got.Clean() != (name == "ok" || name == "typingIsNoAnswer") {
 				t.Errorf("found %+v, expected %+v", got.Count, c.want)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -18,6 +19,9 @@ const (
 	idLen      = runDigits + 1 + connDigits + 1 + seqDigits
 )
 
+// turnPrefix asks the echo agent to answer in a turn of its own.
+const turnPrefix = "!turn "
+
 const padding = "the quick brown fox jumps over the lazy dog "
 
 // template makes the message frames of one connection. Sequence numbers count
@@ -28,6 +32,7 @@ type template struct {
 	frame         []byte // with the WebSocket header and a mask of zeros
 	header        int    // its length
 	text          string // with sequence 0
+	idAt          int    // where the id begins in it
 	prefix        []byte // of every id
 	seqAt         [2]int // where the sequence is written
 	convAt        [2]int
@@ -42,6 +47,9 @@ func newTemplate(run, conn int, s Scenario) (*template, error) {
 		Type: wire.TypeMessage, UserID: "user-1", UserName: "Bench", Text: id,
 		Routing: wire.Routing{SessionKey: "bench:" + conv, ConversationID: conv, ReplyCtx: wire.Raw(`"` + id + `"`)},
 	}
+	if s.Turns {
+		in.Text = turnPrefix + in.Text
+	}
 	spare := s.Size - len(in.Append(nil))
 	if spare < 0 {
 		return nil, fmt.Errorf("frame size: found %d bytes, expected at least %d", s.Size, s.Size-spare)
@@ -49,7 +57,7 @@ func newTemplate(run, conn int, s Scenario) (*template, error) {
 	if spare > 0 {
 		in.Text += " " + string(bytes.Repeat([]byte(padding), spare/len(padding)+1)[:spare-1])
 	}
-	t.text, t.prefix = in.Text, []byte(id[:idLen-seqDigits])
+	t.text, t.idAt, t.prefix = in.Text, strings.Index(in.Text, id), []byte(id[:idLen-seqDigits])
 	t.frame = in.Append(clientHeader(s.Size))
 	t.header = len(t.frame) - s.Size
 	last := bytes.LastIndex(t.frame, []byte(id))
@@ -91,7 +99,7 @@ func (t *template) message(seq int) []byte {
 // textOf is the text of a sequence number.
 func (t *template) textOf(seq int) string {
 	b := []byte(t.text)
-	putDigits(b[idLen-seqDigits:idLen], seq)
+	putDigits(b[t.idAt+idLen-seqDigits:t.idAt+idLen], seq)
 	return string(b)
 }
 

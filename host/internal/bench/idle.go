@@ -16,6 +16,9 @@ import (
 // maxSettle keeps a run short of the host's first ping.
 const maxSettle = 30 * time.Second
 
+// warmUp is how many adapters come and go before the first look.
+const warmUp = 20
+
 // IdleConfig is what Idle runs.
 type IdleConfig struct {
 	Exe      string
@@ -26,7 +29,7 @@ type IdleConfig struct {
 }
 
 // IdleReport is what idle adapters cost. Bytes are of one adapter; before is
-// the host after a fresh start with all channels and nobody attached.
+// the host after a fresh start with all channels, when a few have come and gone.
 type IdleReport struct {
 	Machine
 	Adapters int     `json:"adapters"`
@@ -95,11 +98,17 @@ func (r *IdleReport) run(ctx context.Context, c IdleConfig, host *child, tokens 
 		*m = memoryOf(host.pid())
 		return nil
 	}
+	var crowd crowd
+	defer crowd.cut()
+	// The program's own pages, which are read from its file when they are first
+	// used, are not the adapters'.
+	if err := crowd.attach(ctx, host.bridge(), tokens[:min(warmUp, len(tokens))]); err != nil {
+		return err
+	}
+	crowd.cut()
 	if err := look(&r.Before); err != nil {
 		return err
 	}
-	var crowd crowd
-	defer crowd.cut()
 	for _, step := range []struct {
 		what   string
 		took   *float64

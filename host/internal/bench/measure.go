@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// grace is long enough for the slowest answer of a server that works.
-	grace = 5 * time.Second
+	// grace is long enough for the slowest answer of a server that works: its
+	// disk may be busy with what others write.
+	grace = 30 * time.Second
 	// warmup comes before a measurement, a quarter of it at most; but not before a
 	// fixed number of messages.
 	warmup = 200 * time.Millisecond
@@ -82,6 +83,7 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	}
 	wait(ctx, finished, d.duration)
 	after, took := usageOf(t.pid), now()-began
+	ended := now()
 	st.at.Store(stageOver)
 	for _, p := range peers {
 		_ = p.conn.SetDeadline(time.Now().Add(d.grace))
@@ -92,8 +94,14 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	}
 	var timeout net.Error
 	for i, err := range errs {
-		if err != nil && (!errors.As(err, &timeout) || !timeout.Timeout()) {
+		if err == nil {
+			continue
+		}
+		if !errors.As(err, &timeout) || !timeout.Timeout() {
 			return Sample{}, fmt.Errorf("%s, connection %d, after %d answers: %w", t.name, i, peers[i].answered, err)
+		}
+		if p := peers[i]; p.refusal == "" {
+			p.refusal = fmt.Sprintf("connection %d: no answer to %d messages, given up %s after the end: %v", i, p.open(), now()-ended, err)
 		}
 	}
 	return sampleOf(peers, took, before, after), nil

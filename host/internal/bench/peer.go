@@ -58,6 +58,19 @@ func now() time.Duration { return time.Since(epoch) }
 
 // connect opens a connection and registers with the token, if there is one.
 func connect(ctx context.Context, url, token string) (*websocket.Conn, *corked, error) {
+	ws, conn, err := dial(ctx, url, token)
+	if err != nil || token == "" {
+		return ws, conn, err
+	}
+	if _, err := register(ws, []byte(`{"type":"register","platform":"bench","capabilities":["text"]}`)); err != nil {
+		_ = ws.Close()
+		return nil, nil, err
+	}
+	return ws, conn, nil
+}
+
+// dial opens a connection with a token, "" = none.
+func dial(ctx context.Context, url, token string) (*websocket.Conn, *corked, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	conn := &corked{}
@@ -78,39 +91,33 @@ func connect(ctx context.Context, url, token string) (*websocket.Conn, *corked, 
 	if resp != nil {
 		defer func() { _ = resp.Body.Close() }()
 	}
-	if err != nil {
-		if resp != nil {
-			return nil, nil, fmt.Errorf("connect: answered HTTP %s", resp.Status)
-		}
+	switch {
+	case err != nil && resp != nil:
+		return nil, nil, fmt.Errorf("connect: answered HTTP %s", resp.Status)
+	case err != nil:
 		return nil, nil, fmt.Errorf("connect: %w", err)
-	}
-	if token == "" {
-		return ws, conn, nil
-	}
-	if err := register(ws); err != nil {
-		_ = ws.Close()
-		return nil, nil, err
 	}
 	return ws, conn, nil
 }
 
-func register(ws *websocket.Conn) error {
+// register writes the frame and reads what the host answers.
+func register(ws *websocket.Conn, frame []byte) (ack wire.RegisterAck, err error) {
 	_ = ws.SetReadDeadline(time.Now().Add(dialTimeout))
-	if err := ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"register","platform":"bench","capabilities":["text"]}`)); err != nil {
-		return fmt.Errorf("register: %w", err)
+	if err := ws.WriteMessage(websocket.TextMessage, frame); err != nil {
+		return ack, fmt.Errorf("register: %w", err)
 	}
-	_, ack, err := ws.ReadMessage()
+	_, answer, err := ws.ReadMessage()
 	if err != nil {
-		return fmt.Errorf("register: %w", err)
+		return ack, fmt.Errorf("register: %w", err)
 	}
-	out, err := wire.DecodeOutbound(ack)
+	out, err := wire.DecodeOutbound(answer)
 	if err != nil {
-		return fmt.Errorf("register: %w", err)
+		return ack, fmt.Errorf("register: %w", err)
 	}
 	if out.Ack == nil || !out.Ack.OK {
-		return fmt.Errorf("register: %w: answered %.200s", errNotRegistered, ack)
+		return ack, fmt.Errorf("register: %w: answered %.200s", errNotRegistered, answer)
 	}
-	return ws.SetReadDeadline(time.Time{})
+	return *out.Ack, ws.SetReadDeadline(time.Time{})
 }
 
 // loopbackOnly keeps load on this machine, whatever a name resolves to.

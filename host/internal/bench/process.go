@@ -75,20 +75,28 @@ func (c *child) ready(ctx context.Context) error {
 	}
 }
 
-func startHost(ctx context.Context, exe, data string) (*child, error) {
-	c, err := spawnHost(exe, data)
+func startHost(ctx context.Context, exe, data string, flags ...string) (*child, error) {
+	c, err := spawnHost(exe, data, flags...)
 	if err != nil {
 		return nil, err
 	}
 	return c, c.readyOrKill(ctx)
 }
 
-func spawnHost(exe, data string) (*child, error) {
-	c, err := spawn(exe, "serve", "--listen", "127.0.0.1:0", "--data", data)
+func spawnHost(exe, data string, flags ...string) (*child, error) {
+	c, err := spawn(exe, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
 	if err == nil {
 		c.data = data
 	}
 	return c, err
+}
+
+// profiled are the flags of a host that leaves its profiles in dir; "" = none.
+func profiled(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	return []string{"--profile", dir}
 }
 
 func startRaw(ctx context.Context, exe string) (*child, error) {

@@ -13,7 +13,8 @@ import (
 // Sample is one measurement. Times are in microseconds.
 type Sample struct {
 	Throughput float64  `json:"frames_per_second"`
-	Ratio      *float64 `json:"ratio,omitempty"` // of throughput, to the base of the same round
+	Ratio      *float64 `json:"ratio,omitempty"`        // of throughput, to the base of the same round
+	SyncRatio  *float64 `json:"p50_to_fsync,omitempty"` // of the median latency, to one fsync on the same disk in the same round
 	P50        float64  `json:"p50_us"`
 	P90        float64  `json:"p90_us"`
 	P99        float64  `json:"p99_us"`
@@ -35,6 +36,7 @@ type TargetReport struct {
 	Name       string   `json:"name"`
 	Throughput Spread   `json:"frames_per_second"`
 	Ratio      *Spread  `json:"ratio,omitempty"`
+	SyncRatio  *Spread  `json:"p50_to_fsync,omitempty"`
 	P50        Spread   `json:"p50_us"`
 	P90        Spread   `json:"p90_us"`
 	P99        Spread   `json:"p99_us"`
@@ -83,6 +85,7 @@ type LoadReport struct {
 	Messages  int              `json:"messages,omitempty"`
 	Base      string           `json:"base"` // what ratios are to
 	Scenarios []ScenarioReport `json:"scenarios"`
+	Goals     []Goal           `json:"goals,omitempty"` // of the scenarios that have some
 }
 
 // Clean reports whether every message was answered once and in order.
@@ -120,6 +123,7 @@ func summarize(name string, samples []Sample) TargetReport {
 	r.Max = over(func(s Sample) float64 { return s.Max })
 	r.OwnCPU = over(func(s Sample) float64 { return s.OwnCPU })
 	r.Ratio = maybe(func(s Sample) *float64 { return s.Ratio })
+	r.SyncRatio = maybe(func(s Sample) *float64 { return s.SyncRatio })
 	r.ServerCPU = maybe(func(s Sample) *float64 { return s.ServerCPU })
 	for _, s := range samples {
 		r.Total.add(s.Count)
@@ -154,12 +158,12 @@ func (r *LoadReport) Print(w io.Writer) error {
 	}
 	for _, s := range r.Scenarios {
 		for _, t := range s.Targets {
-			if c := t.Total; c.Refused+c.Stray > 0 {
-				fmt.Fprintf(w, "\n%s, %s: %d of %d messages refused, %d stray answers; first refusal: %s\n", s.Name(), t.Name, c.Refused, c.Sent, c.Stray, c.Refusal)
+			if c := t.Total; c.Refused+c.Lost+c.Stray > 0 {
+				fmt.Fprintf(w, "\n%s, %s: of %d messages %d refused, %d lost, %d stray answers; first reason: %s\n", s.Name(), t.Name, c.Sent, c.Refused, c.Lost, c.Stray, c.Refusal)
 			}
 		}
 	}
-	return nil
+	return printGoals(w, r.Goals)
 }
 
 func (s *Spread) show(decimals int) string {

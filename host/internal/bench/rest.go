@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -62,6 +63,11 @@ const provisioners = 8
 // provision makes n channels, answered by the echo agent, and returns their
 // tokens. Their names are those of channelName.
 func provision(ctx context.Context, host *child, prefix string, n int) ([]string, error) {
+	return provisionAs(ctx, host, prefix, n, map[string]any{"agent": "echo"})
+}
+
+// provisionAs is provision with settings of the channels.
+func provisionAs(ctx context.Context, host *child, prefix string, n int, settings map[string]any) ([]string, error) {
 	r, err := host.rest()
 	if err != nil {
 		return nil, err
@@ -72,7 +78,8 @@ func provision(ctx context.Context, host *child, prefix string, n int) ([]string
 		var made struct {
 			Token string `json:"token"`
 		}
-		in := map[string]any{"name": channelName(prefix, i), "kind": "bridge", "enabled": true, "agent": "echo"}
+		in := map[string]any{"name": channelName(prefix, i), "kind": "bridge", "enabled": true}
+		maps.Copy(in, settings)
 		if err := r.call(ctx, http.MethodPost, "/channels", in, &made); err != nil {
 			return fmt.Errorf("make channel: %w", err)
 		}
@@ -91,6 +98,19 @@ type entry struct {
 	Text      string          `json:"text"`
 	ReplyCtx  json.RawMessage `json:"reply_ctx"`
 	ReplyTo   string          `json:"reply_to"`
+	State     string          `json:"state"`
+	Handle    string          `json:"preview_handle"`
+}
+
+// newest is the newest inbound message of a channel; false = there is none.
+func (r *rest) newest(ctx context.Context, channel string) (e entry, ok bool, err error) {
+	var page struct {
+		Messages []entry `json:"messages"`
+	}
+	if err := r.call(ctx, http.MethodGet, "/channels/"+channel+"/messages?limit=1&direction=in", nil, &page); err != nil || len(page.Messages) == 0 {
+		return e, false, err
+	}
+	return page.Messages[0], true, nil
 }
 
 // history calls fn with every message of a channel, newest first.

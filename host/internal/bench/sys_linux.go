@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // bindToParent ends the process when this one is killed.
@@ -31,6 +32,15 @@ func allowFiles(n int) error {
 	return nil
 }
 
+// ownCPU is the processor time of this process, finer than cpuTime; 0 = not known.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 const (
 	tmpfs = 0x01021994
 	ramfs = 0x858458f6
@@ -40,4 +50,19 @@ const (
 func inMemory(dir string) bool {
 	var s syscall.Statfs_t
 	return syscall.Statfs(dir, &s) == nil && (uint32(s.Type) == tmpfs || uint32(s.Type) == ramfs)
+}
+
+// yield is by how much yieldProcessor lowers the priority.
+const yield = 10
+
+// yieldProcessor lets processes of the present priority go before this one.
+func yieldProcessor() error {
+	found, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0) // as the kernel counts: 20 less the nice value
+	if err != nil {
+		return fmt.Errorf("read own priority: %w", err)
+	}
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 20-found+yield); err != nil {
+		return fmt.Errorf("lower own priority: %w", err)
+	}
+	return nil
 }

@@ -6,9 +6,9 @@ type tally struct {
 	answered   int // different ones
 	refused    int // error frames
 	duplicated int
-	disordered int // answered after a later one of the same conversation
-	stray      int // answers to what this connection never sent
-	refusal    string
+	disordered int    // answered after a later one of the same conversation
+	stray      int    // answers to what this connection never sent
+	refusal    string // the first, or why no answer was waited for any longer
 
 	got     []uint64 // one bit for each sequence number
 	last    []int    // newest answered of each conversation

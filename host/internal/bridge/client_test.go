@@ -42,6 +42,10 @@ func (h *host) dial(t *testing.T, c credentials) *client {
 }
 
 func (h *host) tryDial(t *testing.T, c credentials, small bool) (*client, error) {
+	return dialAt(t, h.addr, c, small)
+}
+
+func dialAt(t *testing.T, addr string, c credentials, small bool) (*client, error) {
 	made := &client{t: t}
 	d := websocket.Dialer{HandshakeTimeout: patience, NetDialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		var dialer net.Dialer
@@ -52,7 +56,7 @@ func (h *host) tryDial(t *testing.T, c credentials, small bool) (*client, error)
 		made.tcp = conn
 		return conn, err
 	}}
-	address := "ws://" + h.addr + "/api/v1/channels/bridge/ws"
+	address := "ws://" + addr + "/api/v1/channels/bridge/ws"
 	if c.query != nil {
 		address += "?" + c.query.Encode()
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestErrors(t *testing.T) {
 
 func TestRateLimited(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.bridge.Rate, s.bridge.Burst = 20, 3 })
+	h := start(t, func(s *setup) { s.rate = 20 })
 	row := h.channel("rate")
 	c := h.attach(t, row)
 	var all [][]byte
@@ -122,14 +123,34 @@ func TestRateLimited(t *testing.T) {
 	if pongs < 3 || refused == 0 {
 		t.Errorf("%d pongs and %d refusals, want at least 3 and 1", pongs, refused)
 	}
+	// Coming back does not help, an operator does.
+	refusals := func(pings int, text string) {
+		t.Helper()
+		c := h.attach(t, row)
+		c.raw(bytes.Join(slices.Repeat(all[:1], pings), nil))
+		found := false
+		for range pings {
+			found = strings.Contains(c.mustNext(), text) || found
+		}
+		if !found {
+			t.Errorf("of %d frames none was refused with %q", pings, text)
+		}
+	}
+	refusals(40, "more than 20 frames a second")
+	row.Rate = 100
+	h.hub.Update(row)
+	refusals(400, "more than 100 frames a second")
+	row.Rate = 0
+	h.hub.Update(row)
+	c = h.attach(t, row)
 	// A refused message is not stored; later there is room again.
 	eventually(t, "message is taken", func() bool {
 		c.send(say("c", "again"))
 		return c.mustNext() == answer("c", "echo: again")
 	})
 	h.wantHistory(row, "in handled again", "out sent echo: again")
-	if d := bridgeDefaults(); d.Rate != 20_000 || d.Burst != 20_000 {
-		t.Errorf("default = %v, %d", d.Rate, d.Burst)
+	if hub.DefaultRate != 20_000 {
+		t.Errorf("default = %d", hub.DefaultRate)
 	}
 }
 

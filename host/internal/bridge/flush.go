@@ -12,11 +12,14 @@ import (
 // maxControl bounds the answers to an adapter that sends but does not read.
 const maxControl = 4 * MaxParcels
 
+// frameOverhead is the size of a frame that says nothing, roughly.
+const frameOverhead = 80
+
 // Offer implements hub.Port.
 func (n *Session) Offer(p hub.Parcel) bool {
-	size := 0
+	size := len(p.Frames) * (frameOverhead + len(p.Routing.SessionKey) + len(p.Routing.ConversationID) + len(p.Routing.ReplyCtx))
 	for i := range p.Frames {
-		size += len(p.Frames[i].Text) + len(p.Frames[i].Parts) + len(p.Frames[i].UI) + p.Routing.Overhead()
+		size += len(p.Frames[i].Text) + len(p.Frames[i].Parts) + len(p.Frames[i].UI)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -29,6 +29,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, toxic.Left())
 }
 
 // patience is how long anything may take before a test gives up.
@@ -56,9 +57,11 @@ type setup struct {
 	grace       time.Duration
 	ack         time.Duration // an adapter's time to acknowledge
 	ttl         time.Duration // of what is queued
+	rate        int           // frames a second of a channel
 	bridge      bridge.Options
 	store       store.Options
 	now         func() time.Time // of the gate
+	gate        func(bridge.Gate) bridge.Gate
 	refuseQuery bool
 	smallBuffer bool // the host's sockets hold little
 }
@@ -112,12 +115,16 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl})
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate})
 	if _, err := h.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	gate := auth.NewGate(h.store, s.now)
-	h.slots = bridge.New(h.hub, gate, s.bridge)
+	var admits bridge.Gate = gate
+	if s.gate != nil {
+		admits = s.gate(gate)
+	}
+	h.slots = bridge.New(h.hub, admits, s.bridge)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
 		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: h.slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
@@ -207,9 +214,16 @@ func (h *host) history(c store.Channel) []store.Entry {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	entries, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 10_000)
-	if err != nil {
-		h.t.Fatal(err)
+	const page = 10_000
+	var entries []store.Entry
+	for last := store.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
+		more, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, last, page)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if entries = append(entries, more...); len(more) == 0 {
+			break
+		}
 	}
 	slices.Reverse(entries)
 	return entries

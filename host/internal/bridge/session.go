@@ -12,6 +12,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -26,12 +27,13 @@ type Session struct {
 	conn  transport.Conn
 	from  Origin
 
-	grant    auth.Grant // guarded by Slots.mu; after register only ExpiresAt changes
-	admitted bool       // guarded by Slots.mu
+	place    place       // guarded by Slots.mu; after register only expires changes
+	admitted bool        // guarded by Slots.mu
+	late     *time.Timer // ends a register that takes too long
+	order    int64       // see hub.Info
 	inbox    *hub.Attachment
 	window   chan struct{} // one for each received frame that is not committed
-	limit    *rate.Limiter
-	uploads  *rate.Limiter
+	uploads  *rate.Limiter // nil until the first
 
 	mu       sync.Mutex // guards what follows
 	queue    []item
@@ -71,14 +73,16 @@ func (n *Session) serve() {
 
 // run lets the adapter in and reads until the connection ends.
 func (n *Session) run() error {
-	late := time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
+	n.late = time.AfterFunc(n.slots.RegisterTimeout, func() { _ = n.conn.Close(wire.CloseRefused, errLate.Error()) })
 	// On a stack of its own: the one that the database needs would stay with
 	// this goroutine for as long as the adapter does.
 	registered := make(chan error)
 	go func() { registered <- n.guard(n.register) }()
-	if err := <-registered; !late.Stop() { // too late by a hair: the close frame is out
-		return errLate
-	} else if err != nil {
+	err := <-registered
+	if inTime := n.late.Stop(); n.inbox == nil && !inTime && err == nil {
+		err = errLate
+	}
+	if n.late = nil; err != nil {
 		return err
 	}
 	return n.guard(n.read)
@@ -111,6 +115,7 @@ func (n *Session) register() error {
 	if err != nil {
 		return err
 	}
+	n.order = n.slots.asked.Add(1)
 	in, werr := wire.DecodeInbound(frame)
 	if werr != nil || in.Type != wire.TypeRegister {
 		return n.refuse(wire.RefusedFirstFrame)
@@ -123,36 +128,42 @@ func (n *Session) register() error {
 			return n.refuse(wire.RefusedInvalidToken)
 		}
 		n.slots.admit(n, auth.Grant{Channel: *n.from.Channel})
-	} else if err := n.admit(ctx, said.Token); err != nil {
+		return n.attach(ctx, *n.from.Channel, said)
+	}
+	grant, err := n.admit(ctx, said.Token)
+	if err != nil {
 		return err
 	}
-	return n.attach(ctx, said)
+	n.from.Token = "" // nobody asks for it again
+	return n.attach(ctx, grant.Channel, said)
 }
 
 // admit checks the token, of the upgrade request or else of register.
-func (n *Session) admit(ctx context.Context, inFrame string) error {
+func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, err error) {
 	token := n.from.Token
 	if token == "" {
 		token = inFrame
 	}
 	if token == "" {
-		return n.refuse(wire.RefusedMissingToken)
+		return grant, n.refuse(wire.RefusedMissingToken)
 	}
-	// Twice: what was revoked between the first look and admit, from where on a
-	// revocation finds this session, is seen by the second.
-	for range 2 {
-		grant, err := n.slots.gate.Admit(ctx, token)
+	for ctx.Err() == nil {
+		cuts := n.slots.cutsSoFar()
+		grant, err = n.slots.gate.Admit(ctx, token)
 		if errors.Is(err, auth.ErrInvalid) {
-			return n.refuse(wire.RefusedInvalidToken)
+			return grant, n.refuse(wire.RefusedInvalidToken)
 		}
 		if err != nil {
 			n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
 			_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
-			return err
+			return grant, err
 		}
-		n.slots.admit(n, grant)
+		// What was revoked meanwhile did not find this session: look again.
+		if n.slots.admit(n, grant) == cuts {
+			return grant, nil
+		}
 	}
-	return nil
+	return grant, errLate
 }
 
 func (n *Session) refuse(why string) error {
@@ -166,10 +177,10 @@ func (n *Session) refuse(why string) error {
 func (n *Session) introduce(said *wire.Register) hub.Info {
 	i := hub.Info{
 		Transport: n.from.Transport, Platform: said.Platform, Protocol: wire.Negotiate(said.Protocol), Names: said.Capabilities,
-		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Heard: n.conn.Heard,
+		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Order: n.order, Heard: n.conn.Heard,
 	}
 	if isBlank(i.Platform) {
-		i.Platform = n.grant.Channel.Name
+		i.Platform = n.place.name
 	}
 	if len(i.Names) == 0 {
 		i.Names = []string{"text"}
@@ -183,14 +194,11 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 }
 
 // attach puts the session into its slot.
-func (n *Session) attach(ctx context.Context, said *wire.Register) error {
-	row := n.grant.Channel
+func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Register) error {
 	info := n.introduce(said)
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
-	n.limit = rate.NewLimiter(n.slots.Rate, n.slots.Burst)
-	n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
 	n.mu.Lock()
 	if n.code != 0 { // revoked meanwhile: it must not replace anybody
 		n.mu.Unlock()
@@ -199,7 +207,15 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 	n.window = make(chan struct{}, Window)
 	n.pinged = time.Now()
 	n.mu.Unlock()
+	if !n.late.Stop() { // the close frame is out: it must not replace who came since
+		return errLate
+	}
 	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, info)
+	if errors.Is(err, hub.ErrOutdated) {
+		n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", err)
+		_ = n.conn.Close(wire.CloseReplaced, err.Error())
+		return err
+	}
 	if err != nil {
 		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
@@ -219,9 +235,8 @@ func (n *Session) attach(ctx context.Context, said *wire.Register) error {
 func (n *Session) Admitted(v wire.View, cursor string) {
 	ack := wire.RegisterAck{OK: true}
 	if v.Protocol != wire.V10 {
-		row := n.grant.Channel
 		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
-		ack.Channel = wire.ChannelRef{ID: row.ID, Name: row.Name}
+		ack.Channel = wire.ChannelRef{ID: n.place.id, Name: n.place.name}
 		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window}
 	}
 	n.mu.Lock()
@@ -246,15 +261,12 @@ func (n *Session) read() error {
 			return err
 		}
 		in, werr := n.decode(frame)
-		if !n.limit.Allow() {
-			ref := ""
-			if werr != nil {
-				ref = werr.Ref
-			} else {
-				ref = in.MessageID
-			}
-			werr = &wire.Error{Code: wire.CodeRateLimited, Ref: ref, Message: fmt.Sprintf(
-				"more than %g frames a second: this one was not stored, send it again later", float64(n.slots.Rate))}
+		allowed, most := n.inbox.Allow()
+		if !allowed { // to read and refuse as fast as it sends would cost all others
+			time.Sleep(limitedPause)
+		}
+		if !allowed && !answers(in) {
+			werr = tooMany(in, werr, most)
 		}
 		if werr != nil {
 			n.refuseFrame(werr)
@@ -280,6 +292,21 @@ func (n *Session) read() error {
 			n.answer(e.Append(nil))
 		}
 	}
+}
+
+// answers reports a frame that we asked for: to refuse it would only make us send
+// the message again. in is nil if it could not be read.
+func answers(in *wire.Inbound) bool { return in != nil && in.Type == wire.TypeMessageAck }
+
+// tooMany refuses a frame that is over the rate, also one that could not be read.
+func tooMany(in *wire.Inbound, unread *wire.Error, most int) *wire.Error {
+	e := &wire.Error{Code: wire.CodeRateLimited, Message: fmt.Sprintf("more than %d frames a second: this one was not stored, send it again later", most)}
+	if unread != nil {
+		e.Ref = unread.Ref
+	} else {
+		e.Ref = in.MessageID
+	}
+	return e
 }
 
 // kept reports the frames that become a message.
@@ -313,6 +340,9 @@ func nack(id string, err *wire.Error) []byte {
 // upload makes room for a file. Each costs the disk, so that fewer are allowed
 // than frames.
 func (n *Session) upload(in *wire.Inbound) {
+	if n.uploads == nil {
+		n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
+	}
 	if !n.uploads.Allow() {
 		n.answer(wire.UploadAck{MessageID: in.MessageID, Error: fmt.Sprintf(
 			"more than %g uploads a second: ask again later", float64(uploadRate))}.Append(nil))
@@ -346,7 +376,7 @@ func (n *Session) end(err error) {
 		<-flushed
 	}
 	if n.inbox != nil {
-		n.slots.Log.Info("adapter detached", "channel", n.grant.Channel.Name, "remote", n.from.Remote, "reason", err)
+		n.slots.Log.Info("adapter detached", "channel", n.place.name, "remote", n.from.Remote, "reason", err)
 	}
 }
 

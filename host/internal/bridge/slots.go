@@ -7,9 +7,8 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
@@ -32,14 +31,14 @@ type Gate interface {
 
 // Limits of one session.
 const (
-	Window       = 64      // received frames that are not committed yet
-	MaxParcels   = 1024    // durable messages that wait to be written
-	MaxOutBytes  = 8 << 20 // their frames' content, roughly
-	maxLossy     = 64      // waiting parcels beyond which lossy ones are dropped
-	DefaultRate  = 20_000  // frames a second of one session …
-	DefaultBurst = 20_000  // … and at once
+	Window      = 64      // received frames that are not committed yet
+	MaxParcels  = 1024    // durable messages that wait to be written
+	MaxOutBytes = 8 << 20 // their frames' content, roughly
+	maxLossy    = 64      // waiting parcels beyond which lossy ones are dropped
 
 	DefaultMaxSessions = 16_384
+
+	limitedPause = 5 * time.Millisecond // without reading, after a frame over the rate
 
 	uploadRate  = 5 // uploads a second that a session may announce …
 	uploadBurst = 50
@@ -50,8 +49,6 @@ type Options struct {
 	RegisterTimeout time.Duration
 	PingInterval    time.Duration
 	SilenceTimeout  time.Duration
-	Rate            rate.Limit // frames a second of one session
-	Burst           int
 	MaxSessions     int // connections, registered or not
 	Log             *slog.Logger
 }
@@ -65,12 +62,6 @@ func (o *Options) defaults() {
 	set(&o.RegisterTimeout, wire.RegisterTimeout)
 	set(&o.PingInterval, wire.PingInterval)
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
-	if o.Rate == 0 {
-		o.Rate, o.Burst = DefaultRate, DefaultBurst
-	}
-	if o.Burst == 0 {
-		o.Burst = max(1, int(o.Rate))
-	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
 	}
@@ -86,9 +77,11 @@ type Slots struct {
 	inbox Inbox
 	gate  Gate
 	wg    sync.WaitGroup
+	asked atomic.Int64 // register frames, in the order in which they were read
 
 	mu     sync.Mutex // guards what follows
 	all    map[*Session]struct{}
+	cuts   int // how often sessions were looked for to be ended, now or later
 	closed bool
 }
 
@@ -140,16 +133,17 @@ func (s *Slots) Start(c transport.Conn, from Origin) {
 // Detach closes whoever is in the channel's slot, or was let in for it and has
 // not arrived yet.
 func (s *Slots) Detach(channel int64, code wire.CloseCode, why string) {
-	s.each(func(n *Session) bool { return n.grant.Channel.Key == channel }, code, why)
+	s.each(func(n *Session) bool { return n.place.channel == channel }, code, why)
 }
 
 // DetachToken closes whoever came in with the token.
 func (s *Slots) DetachToken(token int64, code wire.CloseCode, why string) {
-	s.each(func(n *Session) bool { return n.grant.Token == token }, code, why)
+	s.each(func(n *Session) bool { return n.place.token == token }, code, why)
 }
 
 func (s *Slots) each(match func(*Session) bool, code wire.CloseCode, why string) {
 	s.mu.Lock()
+	s.cuts++
 	var found []*Session
 	for n := range s.all {
 		if n.admitted && match(n) {
@@ -166,11 +160,12 @@ func (s *Slots) each(match func(*Session) bool, code wire.CloseCode, why string)
 // that came in with the token keep.
 func (s *Slots) Expire(channel, keep int64, at time.Time) {
 	s.mu.Lock()
+	s.cuts++
 	var found []*Session
 	for n := range s.all {
-		if n.admitted && n.grant.Channel.Key == channel && n.grant.Token != keep {
-			if end := n.grant.ExpiresAt; end.IsZero() || at.Before(end) {
-				n.grant.ExpiresAt = at
+		if n.admitted && n.place.channel == channel && n.place.token != keep {
+			if end := n.place.expires; end.IsZero() || at.Before(end) {
+				n.place.expires = at
 			}
 			found = append(found, n)
 		}
@@ -181,11 +176,28 @@ func (s *Slots) Expire(channel, keep int64, at time.Time) {
 	}
 }
 
-// admit notes a session's grant, so that a revocation finds it from now on.
-func (s *Slots) admit(n *Session, g auth.Grant) {
+// place is what a session keeps of its grant.
+type place struct {
+	channel  int64
+	id, name string // of the channel
+	token    int64
+	expires  time.Time // zero = never
+}
+
+func (s *Slots) cutsSoFar() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n.grant, n.admitted = g, true
+	return s.cuts
+}
+
+// admit notes a session's grant, so that a revocation finds it from now on. It
+// returns the cuts before.
+func (s *Slots) admit(n *Session, g auth.Grant) (cuts int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.place = place{g.Channel.Key, g.Channel.ID, g.Channel.Name, g.Token, g.ExpiresAt}
+	n.admitted = true
+	return s.cuts
 }
 
 // Close tells every adapter that the host stops, and waits for them.
@@ -208,6 +220,7 @@ func (s *Slots) Close() {
 func (s *Slots) Serve(ctx context.Context) error {
 	tick := time.NewTicker(max(time.Millisecond, min(s.PingInterval, s.SilenceTimeout-s.PingInterval, time.Second)))
 	defer tick.Stop()
+	var look []expiry
 	for {
 		select {
 		case <-ctx.Done():
@@ -215,19 +228,27 @@ func (s *Slots) Serve(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now := time.Now()
-		for n, expires := range s.expiries() {
-			n.pulse(now, expires)
+		look = s.expiries(look[:0])
+		for _, l := range look {
+			l.session.pulse(now, l.expires)
 		}
+		clear(look) // an idle host keeps the room, but nobody who has gone
 	}
 }
 
-func (s *Slots) expiries() map[*Session]time.Time {
+// expiry is when a session's token expires; zero = never.
+type expiry struct {
+	session *Session
+	expires time.Time
+}
+
+// expiries appends those of all who were let in.
+func (s *Slots) expiries(all []expiry) []expiry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make(map[*Session]time.Time, len(s.all))
 	for n := range s.all {
 		if n.admitted {
-			all[n] = n.grant.ExpiresAt
+			all = append(all, expiry{n, n.place.expires})
 		}
 	}
 	return all

@@ -195,8 +195,8 @@ func TestTakeoverRace(t *testing.T) {
 		t.Errorf("the last ended with %s", got)
 	}
 	wg.Wait()
-	eventually(t, "all but one are freed", func() bool { return h.log.count("adapter detached") == racers-1 })
-	if got := h.log.count("adapter attached"); got != racers || !h.attached(row) {
-		t.Errorf("%d attached, want %d", got, racers)
+	eventually(t, "all but one are freed", func() bool { return h.log.count("adapter detached")+h.log.count("adapter refused") == racers-1 })
+	if got := h.log.count("adapter attached"); got != h.log.count("adapter detached")+1 || !h.attached(row) {
+		t.Errorf("%d attached", got)
 	}
 }

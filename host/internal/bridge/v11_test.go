@@ -15,7 +15,12 @@ import (
 // attach11 registers under protocol 1.1.
 func (h *host) attach11(t *testing.T, row store.Channel, caps string, more ...string) *client {
 	t.Helper()
-	c := h.dial(t, credentials{})
+	return h.dial(t, credentials{}).register11(row, caps, more...)
+}
+
+func (c *client) register11(row store.Channel, caps string, more ...string) *client {
+	t := c.t
+	t.Helper()
 	c.send(registerFrame11(row, caps, more...))
 	var ack struct {
 		OK           bool

@@ -31,6 +31,25 @@ type Serve struct {
 	PluginsNamed     bool   // somebody said so: then it must be there
 	RequireChecksums bool   // every plugin must be pinned
 	NoShim           bool   // run plugins as on systems other than Linux
+	MaxStorage       string // size of database and attachments from which on the oldest messages go; 0 or "" = any
+}
+
+// MaxRetentionDays bounds how long a channel's messages are kept, other than for
+// ever: a hundred years.
+const MaxRetentionDays = 36_500
+
+// MinStorage is the smallest limit that leaves room for anything.
+const MinStorage = 16 << 20
+
+// StorageLimit is MaxStorage in bytes; 0 = any.
+func (c *Serve) StorageLimit() (int64, error) {
+	if c.MaxStorage == "" || c.MaxStorage == "0" {
+		return 0, nil
+	}
+	if n, ok := parseSize(c.MaxStorage); ok && n >= MinStorage {
+		return n, nil
+	}
+	return 0, fmt.Errorf("--max-storage: found %.40q, expected 0 or a size from 16MiB to 1024GiB: bytes, or a whole number with KiB, MiB, GiB, KB, MB or GB", c.MaxStorage)
 }
 
 // Validate names the first setting that is wrong, what was found and what is
@@ -67,6 +86,9 @@ func (c *Serve) Validate() error {
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
 			return fmt.Errorf("--allow-origin: found %q, expected SCHEME://HOST[:PORT]", o)
 		}
+	}
+	if _, err := c.StorageLimit(); err != nil {
+		return err
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	return nil

@@ -22,6 +22,10 @@ func TestValidate(t *testing.T) {
 		"half a pair":     {Serve{Listen: DefaultListen, TLSCert: "x"}, "expected both"},
 		"no such cert":    {Serve{Listen: DefaultListen, TLSCert: "/nowhere/c", TLSKey: "/nowhere/k"}, "no such file"},
 		"bad url":         {Serve{Listen: DefaultListen, PublicURL: "example.org"}, "--public-url"},
+		"some storage":    {Serve{Listen: DefaultListen, MaxStorage: "10GiB"}, ""},
+		"any storage":     {Serve{Listen: DefaultListen, MaxStorage: "0"}, ""},
+		"little storage":  {Serve{Listen: DefaultListen, MaxStorage: "1MiB"}, "--max-storage: found \"1MiB\", expected 0 or a size from 16MiB"},
+		"bad storage":     {Serve{Listen: DefaultListen, MaxStorage: "much"}, "--max-storage"},
 		"bad origin":      {Serve{Listen: DefaultListen, AllowOrigin: []string{"*"}}, "--allow-origin"},
 	} {
 		t.Run(name, func(t *testing.T) {

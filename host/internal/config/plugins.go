@@ -40,9 +40,10 @@ type Limits struct {
 // PluginPolicy is what the entry says of its channel; nil = the channel keeps
 // what it has.
 type PluginPolicy struct {
-	Accept []string // nil = not said, empty = all
-	Agent  *string
-	Queue  *bool
+	Accept    []string // nil = not said, empty = all
+	Agent     *string
+	Queue     *bool
+	Retention *int // days that messages are kept; 0 = for ever
 }
 
 // OwnBinary as the first word of a command means the running host.
@@ -74,7 +75,7 @@ func (p Plugin) Equal(o Plugin) bool {
 
 func (p PluginPolicy) equal(o PluginPolicy) bool {
 	return (p.Accept == nil) == (o.Accept == nil) && slices.Equal(p.Accept, o.Accept) &&
-		same(p.Agent, o.Agent) && same(p.Queue, o.Queue)
+		same(p.Agent, o.Agent) && same(p.Queue, o.Queue) && same(p.Retention, o.Retention)
 }
 
 func same[T comparable](a, b *T) bool {

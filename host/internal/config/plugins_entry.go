@@ -50,6 +50,11 @@ func (l *loader) plugin(v value) (Plugin, position) {
 				p.Policy.Queue = &q
 			}
 		}},
+		{"retention_days", func(v value) {
+			if n := 0; l.count(v, &n, 0, MaxRetentionDays) {
+				p.Policy.Retention = &n
+			}
+		}},
 		{"config", func(v value) { l.config(v, &p) }},
 		{"env", func(v value) { l.env(v, &p) }},
 		{"restart", func(v value) { l.restart(v, &p.Restart) }},
@@ -254,7 +259,7 @@ func (l *loader) restart(v value, r *Restart) {
 	found := l.fields(v, []field{
 		{"backoff", func(v value) { l.duration(v, &r.Backoff) }},
 		{"max_backoff", func(v value) { l.duration(v, &r.MaxBackoff) }},
-		{"quarantine_after", func(v value) { l.count(v, &r.QuarantineAfter) }},
+		{"quarantine_after", func(v value) { l.count(v, &r.QuarantineAfter, 1, maxQuarantine) }},
 	})
 	if len(l.problems) > before || r.Backoff <= r.MaxBackoff {
 		return
@@ -284,18 +289,19 @@ func (l *loader) duration(v value, dst *time.Duration) {
 	*dst = d
 }
 
-func (l *loader) count(v value, dst *int) {
+func (l *loader) count(v value, dst *int, least, most int) bool {
 	n, err := strconv.Atoi(v.text)
-	if v.kind == number && err == nil && n >= 1 && n <= maxQuarantine {
+	if v.kind == number && err == nil && n >= least && n <= most {
 		*dst = n
-		return
+		return true
 	}
-	expected := fmt.Sprintf("a whole number from 1 to %d", maxQuarantine)
+	expected := fmt.Sprintf("a whole number from %d to %d", least, most)
 	if v.kind == number {
 		l.report(v.position, fmt.Sprintf("found %s, expected %s", quote(v.text), expected))
-		return
+	} else {
+		l.wrong(v, expected)
 	}
-	l.wrong(v, expected)
+	return false
 }
 
 func (l *loader) limits(v value, limits *Limits) {

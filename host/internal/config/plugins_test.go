@@ -257,6 +257,7 @@ func TestSameProcess(t *testing.T) {
 		"agent":      {func(p *Plugin) { p.Policy.Agent = &other }, true, false},
 		"no agent":   {func(p *Plugin) { p.Policy.Agent = nil }, true, false},
 		"queue":      {func(p *Plugin) { p.Policy.Queue = &yes }, true, false},
+		"retention":  {func(p *Plugin) { p.Policy.Retention = new(int) }, true, false},
 		"accept all": {func(p *Plugin) { p.Policy.Accept = []string{} }, true, false},
 		"accept":     {func(p *Plugin) { p.Policy.Accept = []string{"text"} }, true, false},
 		"name":       {func(p *Plugin) { p.Name = "b" }, false, false},

@@ -62,6 +62,7 @@ type Info struct {
 	Remote    string
 	Local     bool // on this machine
 	Since     time.Time
+	Order     int64            // of its register among all: who asked later has the slot
 	Heard     func() time.Time // when the adapter was last heard
 }
 
@@ -77,6 +78,7 @@ type Attachment struct {
 
 // Attach puts a port into the channel's slot. What the one before had not
 // written goes to the new one first. The caller closes the one before, if any.
+// ErrOutdated: another one has the slot that asked for it later.
 func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a *Attachment, before Port, err error) {
 	c, err := h.channel(ctx, row)
 	if err != nil {
@@ -84,6 +86,10 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 	}
 	a = &Attachment{Info: i, channel: c, port: p}
 	c.mu.Lock()
+	if c.attached != nil && c.attached.Order > i.Order {
+		c.mu.Unlock()
+		return nil, nil, ErrOutdated
+	}
 	var left []Parcel
 	if c.attached != nil {
 		before = c.attached.port
@@ -122,6 +128,15 @@ func (a *Attachment) Detach() {
 	if current {
 		c.hub.Events.publish(Event{Type: EventDetached, ChannelID: row.ID, ChannelName: row.Name, Attachment: a.summary()})
 	}
+}
+
+// Allow counts a received frame. It is false if there were too many: most is how
+// many a second there may be.
+func (a *Attachment) Allow() (ok bool, most int) {
+	if a.channel.frames.Allow() {
+		return true, 0
+	}
+	return false, a.channel.frames.Burst()
 }
 
 // Remember commits where the adapter reads on, of a frame that leaves nothing else.

@@ -40,6 +40,7 @@ func (c *Channel) queue(ch change) {
 		} else {
 			c.backlog--
 		}
+		c.drain() // what may be sent meanwhile has waited for this
 		if then != nil {
 			then(err)
 		}
@@ -68,6 +69,9 @@ func (c *Channel) apply(ch change) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if errors.Is(r.Err, store.ErrUnavailable) && !ch.once && c.hub.ctx.Err() == nil {
+				if c.stuck == nil {
+					c.stuck = map[store.MessageID][]change{}
+				}
 				c.stuck[ch.to.ID] = append(c.stuck[ch.to.ID], ch)
 				return
 			}
@@ -113,7 +117,7 @@ func (c *Channel) unstick() {
 	if len(again) == 0 {
 		return
 	}
-	c.stuck = map[store.MessageID][]change{}
+	c.stuck = nil
 	for _, changes := range again {
 		for _, ch := range changes {
 			c.apply(ch)

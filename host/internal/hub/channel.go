@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -22,6 +24,8 @@ type Channel struct {
 	hub   *Hub
 	chain *store.Chain
 	owner string // of its attachments: the channel's id
+
+	frames *rate.Limiter // that its adapter may send: of all connections together, one after the other
 
 	mu            sync.Mutex // guards what follows
 	policy        *policy
@@ -73,6 +77,9 @@ func (p *policy) ttl(or time.Duration) time.Duration {
 	return cmp.Or(time.Duration(p.Limits.TTLSeconds)*time.Second, or)
 }
 
+// rate is how many frames a second the adapter may send; or says so of all channels.
+func (p *policy) rate(or int) int { return cmp.Or(p.Rate, or) }
+
 func (p *policy) maySpeak(user string) bool {
 	return len(p.Users) == 0 || slices.Contains(p.Users, user)
 }
@@ -95,6 +102,9 @@ func (c *Channel) update(row store.Channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.policy = newPolicy(row)
+	most := c.policy.rate(c.hub.Rate)
+	c.frames.SetLimit(rate.Limit(most))
+	c.frames.SetBurst(most)
 	if a := c.attached; a != nil {
 		was := a.acked()
 		a.view = c.policy.view(a.Info)

@@ -8,7 +8,7 @@ import (
 
 // clock looks for acknowledgements that are overdue and for messages that have
 // waited for too long, until the hub is closed.
-func (h *Hub) clock() {
+func (h *Hub) clock(ages *ages) {
 	tick := time.NewTicker(min(time.Second, h.AckTimeout/2, h.TTL/4))
 	defer tick.Stop()
 	for {
@@ -16,10 +16,11 @@ func (h *Hub) clock() {
 		case <-h.ctx.Done():
 			return
 		case now := <-tick.C:
+			ages.look(h.Store.NewID)
 			for _, c := range h.all() {
 				c.unstick()
 				c.overdue(now)
-				c.expire(now)
+				c.expire(now, ages)
 			}
 		}
 	}
@@ -60,7 +61,7 @@ func (c *Channel) overdue(now time.Time) {
 const expireEvery = 10 * time.Second
 
 // expire ends what has waited for longer than it may.
-func (c *Channel) expire(now time.Time) {
+func (c *Channel) expire(now time.Time, ages *ages) {
 	c.mu.Lock()
 	ttl := c.policy.ttl(c.hub.TTL)
 	// Not while messages change their place: one that ends already would end twice.
@@ -78,7 +79,7 @@ func (c *Channel) expire(now time.Time) {
 		return
 	}
 	for _, e := range old {
-		if now.Sub(e.ID.Time()) < ttl {
+		if ages.of(e.ID) < ttl {
 			return
 		}
 		conv, err := c.hold(c.hub.ctx, e.Conversation)

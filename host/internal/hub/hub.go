@@ -4,12 +4,16 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
@@ -32,6 +36,9 @@ const TypingDelay = 300 * time.Millisecond
 // RecoverGrace is how long turns left over from before a restart wait for their
 // adapter.
 const RecoverGrace = 30 * time.Second
+
+// DefaultRate is how many frames a second a channel's adapter may send, and at once.
+const DefaultRate = 20_000
 
 // AgentNone is the name that routes a channel to nobody: store only.
 const AgentNone = "none"
@@ -78,6 +85,7 @@ var (
 	ErrTooLarge    = errors.New("session_key and reply_ctx leave no room in a frame")
 	ErrContent     = errors.New("the message can't be sent")
 	ErrClosed      = errors.New("the host is stopping")
+	ErrOutdated    = errors.New("replaced by a newer connection")
 )
 
 // Options of a hub. Store, Attachments, Agents and Commands are needed.
@@ -86,12 +94,15 @@ type Options struct {
 	Attachments *attach.Store
 	Agents      map[string]Agent // by name; AgentNone is not among them
 	Commands    *command.Registry
-	Log         *slog.Logger
+	Log         *slog.Logger  // nil = none
 	TypingDelay time.Duration // 0 = TypingDelay
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
 	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
+	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
+
+	Now func() time.Time // the wall clock; nil = time.Now
 }
 
 // Hub is the routing of one host.
@@ -104,6 +115,9 @@ type Hub struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	rested  chan func() // to goroutines that have done their work
+	resting atomic.Int32
+
 	replays sync.Mutex // held while a message is replayed
 
 	mu       sync.Mutex // guards channels and closed
@@ -113,7 +127,10 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), names: []string{AgentNone}}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func()), names: []string{AgentNone}}
+	if h.Log == nil {
+		h.Log = slog.New(slog.DiscardHandler)
+	}
 	if h.TypingDelay == 0 {
 		h.TypingDelay = TypingDelay
 	}
@@ -130,8 +147,13 @@ func New(o Options) *Hub {
 	if h.TTL == 0 {
 		h.TTL = delivery.DefaultTTL
 	}
+	if h.Now == nil {
+		h.Now = time.Now
+	}
+	h.Rate = cmp.Or(h.Rate, DefaultRate)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.wg.Go(h.clock)
+	ages := newAges(h.Now)
+	h.wg.Go(func() { h.clock(ages) })
 	return h
 }
 
@@ -152,8 +174,30 @@ func (h *Hub) spawn(fn func()) bool {
 	if h.closed {
 		return false
 	}
-	h.wg.Go(fn)
+	select {
+	case h.rested <- fn:
+	default:
+		h.wg.Go(func() { h.work(fn) })
+	}
 	return true
+}
+
+// work runs fn and what spawn passes on later, on a stack that has grown already.
+func (h *Hub) work(fn func()) {
+	for {
+		fn()
+		fn = nil
+		if h.resting.Add(1) > maxTurns {
+			h.resting.Add(-1)
+			return
+		}
+		select {
+		case fn = <-h.rested:
+			h.resting.Add(-1)
+		case <-h.ctx.Done():
+			return
+		}
+	}
 }
 
 // AgentNames lists who may be routed to.
@@ -180,8 +224,8 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog),
-		lanes: map[string]*lane{}, flights: map[store.MessageID]*lane{}, stuck: map[store.MessageID][]change{}}
+	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
+	c.frames = rate.NewLimiter(rate.Limit(c.policy.rate(h.Rate)), c.policy.rate(h.Rate))
 	h.channels[row.Key] = c
 	return c, nil
 }
@@ -233,11 +277,7 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := turnJob{
-			id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
-			routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
-			message: restore(e),
-		}
+		job := repeat(e)
 		c.mu.Lock()
 		conv.turns++
 		if c.policy.Queue {

@@ -168,13 +168,13 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 		return nil
 	}
 	c := f.a.channel
-	t := Turn{
-		Channel: s.policy.Name, Conversation: f.conv.Key, UserID: in.UserID, UserName: in.UserName, Caps: s.view.Caps,
-		Message: f.asked,
-	}
-	t.Message.Parts = c.hub.Attachments.Signed(f.asked.Parts, 0)
 	if pure, ok := c.hub.Agents[s.agent].(Pure); ok && !s.running {
-		answers, ok, err := answerSafely(pure, &t)
+		f.given = Turn{
+			Channel: s.policy.Name, Conversation: f.conv.Key, UserID: in.UserID, UserName: in.UserName, Caps: s.view.Caps,
+			Message: f.asked,
+		}
+		f.given.Message.Parts = c.hub.Attachments.Signed(f.asked.Parts, 0)
+		answers, ok, err := answerSafely(pure, &f.given)
 		if err != nil {
 			c.hub.Log.Error("agent panicked", "agent", s.agent, "channel", s.policy.Name, "error", err)
 			return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}

@@ -34,6 +34,9 @@ func (c *Channel) laneOf(conv *conversation) *lane {
 	if l == nil {
 		conv.held++
 		l = &lane{conv: conv}
+		if c.lanes == nil { // here, as most adapters don't acknowledge
+			c.lanes, c.flights = map[string]*lane{}, map[store.MessageID]*lane{}
+		}
 		c.lanes[conv.Key] = l
 	}
 	return l
@@ -81,6 +84,13 @@ func (c *Channel) undo(o *outgoing, row *store.Row) {
 func (c *Channel) launch(o *outgoing) {
 	p := o.parcel
 	if c.lanes[p.conv.Key] != o.lane || !c.taker().acked() { // whoever it was for is gone
+		c.settle(p, store.Queued, "")
+		return
+	}
+	if first, ok := o.lane.First(); ok && first < p.ID {
+		// It was on its way to the queue, not committed yet, when the lane looked
+		// empty to this one.
+		o.lane.Release()
 		c.settle(p, store.Queued, "")
 		return
 	}

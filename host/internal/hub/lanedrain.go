@@ -13,6 +13,10 @@ import (
 // session may have waiting.
 const maxFlights = 256
 
+// maxJobBytes is where a batch of jobs ends, roughly: with what a port with room
+// may hold already, less than makes it close.
+const maxJobBytes = 2 << 20
+
 // laneJob is a message that a lane gave to be sent.
 type laneJob struct {
 	l    *lane
@@ -33,15 +37,34 @@ func (c *Channel) drainLanes(a *Attachment) error {
 			return err
 		}
 		done := make(chan error, len(jobs))
-		for _, j := range jobs {
-			c.takeFromLane(j, done)
+		begun, bytes := 0, 0
+		for begun < len(jobs) && bytes < maxJobBytes {
+			bytes += c.takeFromLane(jobs[begun], done)
+			begun++
 		}
-		for range jobs {
+		c.giveBack(jobs[begun:])
+		for range begun {
 			err = errors.Join(err, <-done)
+		}
+		if err == nil {
+			err = c.roomForMore()
 		}
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// giveBack lets messages wait again that were taken too early.
+func (c *Channel) giveBack(jobs []laneJob) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range jobs {
+		j.l.Back()
+		if c.lanes[j.l.conv.Key] == j.l {
+			c.mayTake(j.l)
+		}
+		c.release(j.conv)
 	}
 }
 
@@ -112,8 +135,9 @@ func (c *Channel) takeJobs(a *Attachment) ([]laneJob, error) {
 	return jobs, nil
 }
 
-// takeFromLane begins to move a message to sent; done gets its outcome.
-func (c *Channel) takeFromLane(j laneJob, done chan<- error) {
+// takeFromLane begins to move a message to sent; done gets its outcome. It
+// returns how large the message is, roughly.
+func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	e, err := c.hub.Store.Message(c.hub.ctx, j.id)
 	// One whose way back to the queue is being committed is sent in the database.
 	if err != nil || e.State != store.Queued && e.State != store.Sent {
@@ -129,7 +153,7 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) {
 		c.release(j.conv)
 		c.mu.Unlock()
 		done <- err
-		return
+		return 0
 	}
 	o := &outgoing{message: restore(e), agent: e.Origin.Agent}
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
@@ -156,6 +180,7 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) {
 		c.mu.Unlock()
 		done <- r.Err
 	}})
+	return len(e.Text) + len(e.Parts) + len(e.Origin.ReplyCtx)
 }
 
 // taken goes on with a message whose move is committed. The mutex must be held.

@@ -16,7 +16,8 @@ type inbound struct {
 	of   *store.Entry // the message that an edit, a deletion or a reaction concerns; nil = not known
 	row  store.Row
 
-	asked message.Message // what the agent gets, with addresses as they are stored
+	asked message.Message // by the user, with addresses as they are stored
+	given Turn            // to an agent that answers at once
 	unit  store.Unit
 	sent  []outgoing // answers in the same commit
 	turn  *turnJob   // started after the commit; nil = none

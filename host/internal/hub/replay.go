@@ -8,10 +8,11 @@ import (
 )
 
 // ErrNotDead is the error of a replay of what neither failed nor expired.
-var ErrNotDead = errors.New("the message neither failed nor expired on its way out")
+var ErrNotDead = errors.New("the message neither failed nor expired")
 
-// Replay sends a message again that failed or expired, under its id. Errors are
-// ErrNotDead, ErrNotAttached, ErrQueueFull and those of storage.
+// Replay sends a message again that failed or expired, under its id; one that
+// the agent did not handle goes to the agent again. Errors are ErrNotDead,
+// ErrNotAttached, ErrQueueFull and those of storage.
 func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) error {
 	// One at a time, and each to its commit: two of one message would count twice.
 	h.replays.Lock()
@@ -20,7 +21,7 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	if err != nil {
 		return err
 	}
-	if e.Direction != store.Out || e.State != store.Failed && e.State != store.Expired {
+	if e.State != store.Failed && e.State != store.Expired || e.Direction == store.In && e.Reason == store.ReasonRejected {
 		return ErrNotDead
 	}
 	c, err := h.channel(ctx, row)
@@ -30,6 +31,9 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	conv, err := c.hold(ctx, e.Conversation)
 	if err != nil {
 		return err
+	}
+	if e.Direction == store.In {
+		return c.handOver(ctx, conv, e)
 	}
 	c.mu.Lock()
 	switch {
@@ -51,4 +55,20 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	c.release(conv)
 	c.mu.Unlock()
 	return <-done
+}
+
+// handOver gives a message to the agent again. It takes over one hold of conv.
+func (c *Channel) handOver(ctx context.Context, conv *conversation, e store.Entry) error {
+	if err := c.hub.Store.Reopen(ctx, e.ID); err != nil {
+		c.mu.Lock()
+		c.release(conv)
+		c.mu.Unlock()
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hub.stateChanged(c, e.ID, store.Received, "")
+	conv.turns++
+	c.startTurn(conv, repeat(e))
+	return nil
 }

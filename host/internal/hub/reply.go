@@ -175,7 +175,9 @@ func (r *reply) endTyping() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
-	r.timer.Stop()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
 	r.show(false)
 }
 

@@ -148,34 +148,47 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 	return c.commit(ctx, conv, o, row)
 }
 
+// single is a message on its way through a commit of its own.
+type single struct {
+	c    *Channel
+	conv *conversation
+	o    *outgoing
+	unit store.Unit
+	row  [1]store.Row
+	over chan error // how it went
+}
+
 func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row) (Sent, error) {
-	done := make(chan error, 1)
-	u := &store.Unit{Conversation: conv.Conversation, Out: []store.Row{row}}
-	c.addBacklog(u.Out, 1)
-	u.Done = func(r store.Result) {
-		c.mu.Lock()
-		if r.Err == nil {
-			c.dispatch(o, &u.Out[0])
-			if c.attached != nil {
-				r.Later(c.attached.port)
-			}
-		} else {
-			c.undo(o, &u.Out[0])
-		}
-		c.release(conv)
-		c.mu.Unlock()
-		if r.Err == nil && c.hub.Events.wanted() {
-			c.hub.created(c, conv, store.Row{}, u.Out)
-		}
-		done <- r.Err
-	}
-	c.hub.Store.Append(u)
+	s := &single{c: c, conv: conv, o: o, row: [1]store.Row{row}, over: make(chan error, 1)}
+	s.unit = store.Unit{Conversation: conv.Conversation, Out: s.row[:], Done: s.done}
+	c.addBacklog(s.unit.Out, 1)
+	c.hub.Store.Append(&s.unit)
 	select {
-	case err := <-done:
-		return Sent{u.Out[0].ID, row.State, o.notes}, err
+	case err := <-s.over:
+		return Sent{s.row[0].ID, row.State, o.notes}, err
 	case <-ctx.Done(): // the commit goes on
 		return Sent{}, ctx.Err()
 	}
+}
+
+// done runs on the writer after the commit.
+func (s *single) done(r store.Result) {
+	c := s.c
+	c.mu.Lock()
+	if r.Err == nil {
+		c.dispatch(s.o, &s.row[0])
+		if c.attached != nil {
+			r.Later(c.attached.port)
+		}
+	} else {
+		c.undo(s.o, &s.row[0])
+	}
+	c.release(s.conv)
+	c.mu.Unlock()
+	if r.Err == nil && c.hub.Events.wanted() {
+		c.hub.created(c, s.conv, store.Row{}, s.unit.Out)
+	}
+	s.over <- r.Err
 }
 
 // Typing shows or ends the typing indicator in a conversation, if the far end can.

@@ -26,6 +26,15 @@ type turnJob struct {
 	message  message.Message
 }
 
+// repeat is the turn of a message that is handed over once more.
+func repeat(e store.Entry) turnJob {
+	return turnJob{
+		id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
+		routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
+		message: restore(e),
+	}
+}
+
 // startTurn puts a turn behind those of its conversation. It takes over one
 // hold of conv. The mutex must be held.
 func (c *Channel) startTurn(conv *conversation, job turnJob) {
@@ -92,18 +101,24 @@ func (c *Channel) runTurns(conv *conversation) {
 
 // turn runs one turn to its end and settles its message.
 func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
-	select {
+	select { // at once, as nearly always
 	case c.hub.slots <- struct{}{}:
-		defer func() { <-c.hub.slots }()
-	case <-ctx.Done():
-		c.endTurn(conv, job.id, false, nil)
-		return
+	default:
+		select {
+		case c.hub.slots <- struct{}{}:
+		case <-ctx.Done():
+			c.endTurn(conv, job.id, false, nil)
+			return
+		}
 	}
+	defer func() { <-c.hub.slots }()
 	c.mu.Lock()
 	name, channel := c.agentName(conv), c.policy.Name
 	var caps = wire.CapText
+	silent := false // whoever is there can't show that work goes on
 	if c.attached != nil {
 		caps = c.attached.view.Caps
+		silent = !caps.Has(wire.CapTyping)
 	}
 	c.mu.Unlock()
 	t := Turn{
@@ -113,7 +128,9 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
 	r := &reply{c: c, conv: conv, job: job, agent: name}
-	r.expectTyping(c.hub.TypingDelay)
+	if !silent {
+		r.expectTyping(c.hub.TypingDelay)
+	}
 	err := c.handle(ctx, name, t, r)
 	if errors.Is(context.Cause(ctx), errStopped) {
 		err = nil // what was asked for
@@ -124,7 +141,9 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 		r.apologize()
 	}
 	r.endTyping()
-	c.endTurn(conv, job.id, r.answered(), err)
+	// One that is handed over once more may have been answered before, by an
+	// apology: its own state must tell.
+	c.endTurn(conv, job.id, r.answered() && !job.repeated, err)
 }
 
 // handle calls the agent; a panic is an error of the turn.

@@ -26,6 +26,8 @@ type Channel struct {
 	Users     []string // user ids that may speak; empty = all
 	Profile   wire.Profile
 	Limits    QueueLimits
+	Retention int // days that messages are kept; 0 = for ever
+	Rate      int // frames a second that its adapter may send; 0 = the host's default
 	CreatedAt time.Time
 }
 
@@ -89,7 +91,9 @@ func (s *Store) CreateChannel(ctx context.Context, c Channel, t *NewToken, by Ch
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.InsertChannel(ctx, db.InsertChannelParams{
 			Uid: c.ID, Name: c.Name, Kind: c.Kind, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
-			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits), CreatedAt: s.now().UnixMilli(),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits),
+			RetentionDays: int64(c.Retention), RateLimit: int64(c.Rate), Swept: int64(s.NewID()), // no message of the channel is older
+			CreatedAt: s.now().UnixMilli(),
 		})
 		if breaks(err, "channel.name") {
 			return ErrNameTaken
@@ -118,7 +122,7 @@ func (s *Store) UpdateChannel(ctx context.Context, c Channel, by Change) (Channe
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.UpdateChannel(ctx, db.UpdateChannelParams{
 			ID: c.Key, Name: c.Name, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
-			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits),
+			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits), RetentionDays: int64(c.Retention), RateLimit: int64(c.Rate),
 		})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -134,6 +138,10 @@ func (s *Store) UpdateChannel(ctx context.Context, c Channel, by Change) (Channe
 		by.Target = made.Name
 		return s.audit(ctx, q, by)
 	})
+	select {
+	case s.broom.wake <- struct{}{}:
+	default: // it will look anyway
+	}
 	return made, err
 }
 
@@ -206,7 +214,7 @@ func (s *Store) Channels(ctx context.Context, after int64, n int) ([]Channel, er
 
 func channel(r db.Channel) (Channel, error) {
 	c := Channel{
-		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled != 0, Agent: r.Agent, Queue: r.Queue != 0,
+		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled != 0, Agent: r.Agent, Queue: r.Queue != 0, Retention: int(r.RetentionDays), Rate: int(r.RateLimit),
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 	}
 	for _, f := range []struct {

@@ -65,10 +65,10 @@ func (w *writer) finish(units []*Unit, err error, b *batch) {
 	default:
 		err = w.trouble(err)
 	}
+	if err == nil {
+		w.unfinished.note(units)
+	}
 	for _, u := range units {
-		if err == nil {
-			w.unfinished.note(u)
-		}
 		if u.Done != nil {
 			u.Done(Result{Err: err, batch: b})
 		}
@@ -107,19 +107,7 @@ func (w *writer) transact(units []*Unit) error {
 }
 
 func (w *writer) insert(units []*Unit) error {
-	var rows [insertRows]placed
-	n := 0
-	add := func(p placed) error {
-		rows[n] = p
-		if n++; n < insertRows {
-			return nil
-		}
-		n = 0
-		for _, p := range rows {
-			w.bind(w.insertMany, p)
-		}
-		return w.insertMany.run()
-	}
+	w.inserts.n, w.inserts.last = 0, 0
 	for _, u := range units {
 		c := u.Conversation
 		if u.chain().removed {
@@ -140,21 +128,18 @@ func (w *writer) insert(units []*Unit) error {
 			if !u.In.Aside {
 				c.next.turns++
 			}
-			if err := add(placed{u.In, c, max(c.next.turns-1, 0)}); err != nil {
+			if err := w.add(placed{u.In, c, max(c.next.turns-1, 0)}); err != nil {
 				return err
 			}
 		}
 		for i := range u.Out {
-			if err := add(placed{&u.Out[i], c, max(c.next.turns-1, 0)}); err != nil {
+			if err := w.add(placed{&u.Out[i], c, max(c.next.turns-1, 0)}); err != nil {
 				return err
 			}
 		}
 	}
-	for _, p := range rows[:n] {
-		w.bind(w.insertOne, p)
-		if err := w.insertOne.run(); err != nil {
-			return err
-		}
+	if err := w.addRest(); err != nil {
+		return err
 	}
 	for _, u := range units {
 		if err := w.follow(u); err != nil {
@@ -195,45 +180,18 @@ func (w *writer) stageChain(c *Chain) {
 	}
 }
 
-// bind fills one row in the order of the insert's columns and moves the ends
-// of its chains.
-func (w *writer) bind(s *stmt, p placed) {
-	r, c := p.row, p.conv
-	s.int(int64(r.ID))
-	s.int(c.Chain.Channel)
-	s.int(c.ID)
-	s.int(int64(c.next.head))
-	s.int(int64(c.Chain.next))
-	s.int(int64(r.Direction))
-	s.int(int64(r.State))
-	s.int(p.turn)
-	s.int(int64(r.ReplyTo))
-	s.text(r.Text)
-	s.blobOrNull(r.Parts)
-	s.blobOrNull(r.Origin)
-	s.blobOrNull(r.Meta)
-	s.blobOrNull(r.Notes)
-	s.textOrNull(string(r.Reason))
-	s.textOrNull(r.PlatformID)
-	c.next.head, c.Chain.next = r.ID, r.ID
-	if r.Direction == In {
-		if r.State != Failed && !r.Aside { // who may not speak does not say where answers go
-			c.next.lastIn = r.ID
-		}
-		return
-	}
-	if r.State == Sent {
-		c.next.lastOut = r.ID
-	}
-	if r.Offers {
-		c.next.offer = r.ID
-	}
-}
-
 // follow writes what is not on the happy path: the pending list and changes of
 // state.
 func (w *writer) follow(u *Unit) error {
+	if u.In != nil {
+		if err := w.nameFiles(u.In.ID, u.In.Parts, u.In.Meta); err != nil {
+			return err
+		}
+	}
 	for i := range u.Out {
+		if err := w.nameFiles(u.Out[i].ID, u.Out[i].Parts, u.Out[i].Meta); err != nil {
+			return err
+		}
 		if s := u.Out[i].Status; s != "" {
 			w.status.int(statusNumber(s))
 			w.status.int(int64(u.Out[i].ID))
@@ -260,6 +218,9 @@ func (w *writer) follow(u *Unit) error {
 		if err := w.settle.run(); err != nil {
 			return err
 		}
+		if w.db.changes() == 0 { // deleted since somebody looked at it
+			return ErrRemoved
+		}
 		if err := w.list(t, u.Conversation.Chain.Channel); err != nil {
 			return err
 		}
@@ -283,7 +244,10 @@ func (w *writer) refill(conv *Conversation, id MessageID, c *Content) error {
 	if c.Offers {
 		conv.next.offer = id
 	}
-	return w.fill.run()
+	if err := w.fill.run(); err != nil {
+		return err
+	}
+	return w.renameFiles(id, c)
 }
 
 // list puts a message on the pending list, or takes it off.
@@ -330,29 +294,48 @@ func (w *writer) saveConversations() error {
 		if c.saved && c.next == c.now {
 			continue
 		}
-		s := w.updateConversation
-		if !c.saved {
-			s = w.addConversation
+		if err := w.saveConversation(c); err != nil {
+			return err
 		}
-		muted := int64(0)
-		if c.next.Muted {
-			muted = 1
+		if c.saved && w.db.changes() == 0 { // deleted, since all of its messages were
+			c.saved = false
+			if err := w.saveConversation(c); err != nil {
+				return err
+			}
 		}
-		s.text(c.next.Agent)
-		s.int(muted)
+	}
+	return nil
+}
+
+func (w *writer) saveConversation(c *Conversation) error {
+	if c.saved && c.next.Settings == c.now.Settings && c.next.offer == c.now.offer {
+		s := w.moveConversation // as nearly always
 		s.int(c.next.turns)
 		s.int(int64(c.next.head))
 		s.int(int64(c.next.lastIn))
 		s.int(int64(c.next.lastOut))
-		s.int(int64(c.next.offer))
 		s.int(c.ID)
-		if !c.saved {
-			s.int(c.Chain.Channel)
-			s.text(c.Key)
-		}
-		if err := s.run(); err != nil {
-			return err
-		}
+		return s.run()
 	}
-	return nil
+	s := w.updateConversation
+	if !c.saved {
+		s = w.addConversation
+	}
+	muted := int64(0)
+	if c.next.Muted {
+		muted = 1
+	}
+	s.text(c.next.Agent)
+	s.int(muted)
+	s.int(c.next.turns)
+	s.int(int64(c.next.head))
+	s.int(int64(c.next.lastIn))
+	s.int(int64(c.next.lastOut))
+	s.int(int64(c.next.offer))
+	s.int(c.ID)
+	if !c.saved {
+		s.int(c.Chain.Channel)
+		s.text(c.Key)
+	}
+	return s.run()
 }

@@ -101,45 +101,37 @@ type Scope struct {
 // Before reads up to n messages of the scope, newest first. Of the page before,
 // before is the last message; 0 starts at the newest.
 func (s *Store) Before(ctx context.Context, in Scope, before MessageID, n int) ([]Entry, error) {
-	newest, err := s.newest(ctx, in, before)
-	if err != nil || newest == 0 {
-		return []Entry{}, err
-	}
-	var direction sql.NullInt64
-	if in.Direction != nil {
-		direction = sql.NullInt64{Int64: int64(*in.Direction), Valid: true}
-	}
-	if in.Conversation != nil {
-		return s.entries(s.read.ConversationHistory(ctx, db.ConversationHistoryParams{Direction: direction, N: int64(n), Newest: newest}))
-	}
-	return s.entries(s.read.ChannelHistory(ctx, db.ChannelHistoryParams{Direction: direction, N: int64(n), Newest: newest}))
-}
-
-// newest is where a page starts: behind the last message of the page before, or
-// at the end of the chain.
-func (s *Store) newest(ctx context.Context, in Scope, before MessageID) (int64, error) {
-	if before != 0 {
-		m, err := s.read.MessageByID(ctx, int64(before))
-		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && m.Channel != in.Chain.Channel:
-			return 0, ErrNotFound
-		case err != nil:
-			return 0, fmt.Errorf("read cursor: %w", err)
-		case in.Conversation == nil:
-			return m.PrevChannel, nil
-		case m.ConversationKey != *in.Conversation:
-			return 0, ErrNotFound
+	w := walk{Scope: in, keys: map[int64]string{}}
+	head := in.Chain.head.Load() // before the reader begins, so that it sees this message
+	out := make([]Entry, 0, min(n, 50))
+	err := s.walkers.within(ctx, func(r *reader) error {
+		next, err := w.begin(r, head, int64(before))
+		for err == nil && next != 0 && len(out) < n {
+			if err = s.walkers.stopped(ctx); err != nil {
+				return err
+			}
+			var row db.Entry
+			var found bool
+			if row, next, found, err = w.step(r, next); err != nil || !found {
+				continue
+			}
+			var e Entry
+			if e, err = s.entry(row); err == nil {
+				out = append(out, e)
+			}
 		}
-		return m.Prev, nil
+		return err
+	})
+	if errors.Is(err, ErrNotFound) {
+		if deleted, derr := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || derr != nil {
+			return []Entry{}, derr
+		}
+		return out, err
 	}
-	if in.Conversation == nil {
-		return in.Chain.head.Load(), nil
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
 	}
-	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: in.Chain.Channel, Key: *in.Conversation})
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return c.Head, err
+	return out, nil
 }
 
 // After reads up to n messages of all channels in commit order, from behind id.
@@ -198,14 +190,14 @@ func (s *Store) Life(ctx context.Context, id MessageID) ([]Life, error) {
 	return out, nil
 }
 
-// Dead reads up to n messages that failed or expired on their way out, newest
-// first, from before id; 0 starts. channel 0 = all.
+// Dead reads up to n messages that failed or expired, newest first, from before
+// id; 0 starts. channel 0 = all. Whose author may not speak is not among them.
 func (s *Store) Dead(ctx context.Context, channel int64, before MessageID, n int) ([]Entry, error) {
 	if before == 0 {
 		before = 1<<63 - 1
 	}
 	return s.entries(s.read.DeadLetters(ctx, db.DeadLettersParams{
-		Before: int64(before), Channel: sql.NullInt64{Int64: channel, Valid: channel != 0}, N: int64(n),
+		Before: int64(before), Refused: sql.NullString{String: string(ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0}, N: int64(n),
 	}))
 }
 
@@ -226,6 +218,15 @@ func (s *Store) Unanswered(ctx context.Context) ([]Entry, error) {
 }
 
 func (s *Store) eachUnanswered(ctx context.Context, fn func(Entry) error) error {
+	reopened, err := s.entries(s.read.Reopened(ctx, int64(Received)))
+	if err != nil {
+		return err
+	}
+	for _, e := range reopened {
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
 	after, err := s.read.Mark(ctx)
 	if err != nil {
 		return fmt.Errorf("read mark: %w", err)

@@ -9,10 +9,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
 
-// sweepRows is how many messages of a deleted channel go in one transaction.
-const sweepRows = 500
-
-// keepHouse advances the mark and sweeps deleted channels, until ctx ends.
+// keepHouse advances the mark until ctx ends.
 func (s *Store) keepHouse(ctx context.Context) {
 	tick := time.NewTicker(housekeeping)
 	defer tick.Stop()
@@ -30,13 +27,6 @@ func (s *Store) keepHouse(ctx context.Context) {
 				saved = mark
 			}
 		}
-		for more := true; more && ctx.Err() == nil; {
-			var err error
-			if more, err = s.sweep(ctx); err != nil {
-				s.log.Warn("deleted channel not swept", "error", err)
-				break
-			}
-		}
 	}
 }
 
@@ -47,58 +37,68 @@ func (s *Store) saveMark() error {
 	})
 }
 
-// sweep removes some messages of a deleted channel, newest first along each
-// conversation, and reports whether there may be more.
-func (s *Store) sweep(ctx context.Context) (more bool, err error) {
-	channel, err := s.read.NextRemoved(ctx)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	conversations, err := s.read.SweepConversations(ctx, channel)
-	if err != nil {
-		return false, err
-	}
-	if len(conversations) == 0 {
-		return true, s.change(func(q *db.Queries) error {
-			return q.DeleteRemoved(ctx, channel)
-		})
-	}
-	for _, c := range conversations {
-		if err := s.sweepConversation(ctx, c.ID, c.Head); err != nil {
-			return false, err
+// sweepRemoved removes the messages of deleted channels, newest first along each
+// conversation.
+func (b *broom) sweepRemoved(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for ctx.Err() == nil {
+		channel, err := b.read.NextRemoved(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
 		}
-	}
-	return true, nil
-}
-
-func (s *Store) sweepConversation(ctx context.Context, id, head int64) error {
-	for {
-		rows, err := s.read.SweepChain(ctx, db.SweepChainParams{Newest: head, N: sweepRows})
 		if err != nil {
 			return err
 		}
+		deleted := 0
+		for {
+			conversations, err := b.read.SweepConversations(ctx, channel)
+			if err != nil {
+				return err
+			}
+			if len(conversations) == 0 {
+				break
+			}
+			for _, c := range conversations {
+				n, err := b.sweepConversation(ctx, c.ID, c.Head)
+				deleted += n
+				if err != nil {
+					return err
+				}
+			}
+		}
+		if err := b.change(func(q *db.Queries) error { return q.DeleteRemoved(ctx, channel) }); err != nil {
+			return err
+		}
+		b.log.Info("messages deleted", "why", "their channel was deleted", "count", deleted)
+	}
+	return ctx.Err()
+}
+
+func (b *broom) sweepConversation(ctx context.Context, id, head int64) (deleted int, err error) {
+	for {
+		rows, err := b.read.SweepChain(ctx, db.SweepChainParams{Newest: head, N: sweepStep})
+		if err != nil {
+			return deleted, err
+		}
 		if len(rows) == 0 {
-			return s.change(func(q *db.Queries) error { return q.DeleteConversation(ctx, id) })
+			return deleted, b.change(func(q *db.Queries) error { return q.DeleteConversation(ctx, id) })
 		}
 		ids := make([]int64, len(rows))
 		for i, r := range rows {
 			ids[i] = r.ID
 		}
 		head = rows[len(rows)-1].Prev
-		err = s.change(func(q *db.Queries) error {
-			if err := q.DeleteMessages(ctx, ids); err != nil {
-				return err
+		err = b.step(ctx, func(q *db.Queries) ([]string, error) {
+			files, err := erase(ctx, q, ids)
+			if err != nil {
+				return nil, err
 			}
-			if err := q.DeleteLives(ctx, ids); err != nil {
-				return err
-			}
-			return q.SetConversationHead(ctx, db.SetConversationHeadParams{Head: head, ID: id})
+			return files, q.SetConversationHead(ctx, db.SetConversationHeadParams{Head: head, ID: id})
 		})
 		if err != nil {
-			return err
+			return deleted, err
 		}
+		deleted += len(ids)
 	}
 }

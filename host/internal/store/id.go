@@ -64,11 +64,14 @@ type ids struct {
 	now  func() time.Time
 }
 
-func (g *ids) next() MessageID {
+func (g *ids) next() MessageID { return g.take(1) }
+
+// take gives n ids that follow one another, and returns the first.
+func (g *ids) take(n int) MessageID {
 	at := MessageID(g.now().UnixMilli()-idEpoch) << (nodeBits + counterBits)
 	if at <= g.last {
 		at = g.last + 1 // same millisecond, or the clock went back: count on
 	}
-	g.last = at
+	g.last = at + MessageID(n) - 1
 	return at
 }

@@ -17,6 +17,8 @@ type raw struct {
 	db    uintptr
 	log   uintptr // int32 in SQLite's memory: pages of the write-ahead log after the last commit
 	arena arena
+
+	prepared []*stmt
 }
 
 // sqliteError carries SQLite's extended result code.
@@ -92,9 +94,10 @@ func (c *raw) checkpoint(mode checkpointMode) error {
 
 func (c *raw) close() {
 	if c.db != 0 {
-		// A connection with statements would go on as a zombie, and keep the log.
-		for s := sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0); s != 0; s = sqlite3.Xsqlite3_next_stmt(c.tls, c.db, 0) {
-			sqlite3.Xsqlite3_finalize(c.tls, s)
+		// With a statement left, the connection would live on, and the log beside
+		// the database would not be written back.
+		for _, s := range c.prepared {
+			s.finalize()
 		}
 		sqlite3.Xsqlite3_close_v2(c.tls, c.db)
 	}
@@ -126,6 +129,12 @@ func (c *raw) exec(sql string) error {
 // rolled it back already.
 func (c *raw) inTransaction() bool { return sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
+// changes is how many rows the last statement changed.
+func (c *raw) changes() int32 { return sqlite3.Xsqlite3_changes(c.tls, c.db) }
+
+// lastRow is the rowid that was inserted last.
+func (c *raw) lastRow() int64 { return sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db) }
+
 func (c *raw) prepare(sql string) (*stmt, error) {
 	z, err := libc.CString(sql)
 	if err != nil {
@@ -137,7 +146,9 @@ func (c *raw) prepare(sql string) (*stmt, error) {
 	if rc := sqlite3.Xsqlite3_prepare_v3(c.tls, c.db, z, -1, sqlite3.SQLITE_PREPARE_PERSISTENT, out, 0); rc != sqlite3.SQLITE_OK {
 		return nil, c.fail(rc)
 	}
-	return &stmt{c: c, p: *(*uintptr)(pointer(out))}, nil
+	s := &stmt{c: c, p: *(*uintptr)(pointer(out))}
+	c.prepared = append(c.prepared, s)
+	return s, nil
 }
 
 // stmt is a prepared statement. bind fills its parameters from left to right.
@@ -198,7 +209,11 @@ func (s *stmt) run() error {
 	return err
 }
 
-func (s *stmt) finalize() { sqlite3.Xsqlite3_finalize(s.c.tls, s.p) }
+// finalize gives the statement back; a second time it does nothing.
+func (s *stmt) finalize() {
+	sqlite3.Xsqlite3_finalize(s.c.tls, s.p)
+	s.p = 0
+}
 
 // arena lends SQLite memory for the parameters of one statement. Values stay
 // where they are until reset; the blocks are kept for the next statement.

@@ -1,14 +1,12 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Direction says who spoke.
@@ -87,66 +85,6 @@ var statuses = []message.Status{message.StatusCompleted, message.StatusPending, 
 
 func statusNumber(s message.Status) int64 { return int64(max(0, slices.Index(statuses, s))) }
 
-// Origin is who spoke, and the routing that goes with it.
-type Origin struct {
-	SessionKey string
-	UserID     string
-	UserName   string
-	Agent      string // outbound: who answered
-	ReplyCtx   wire.Raw
-}
-
-// Append appends the origin as JSON; nothing for the zero Origin.
-func (o Origin) Append(dst []byte) []byte {
-	if o == (Origin{}) {
-		return dst
-	}
-	if dst == nil { // names and punctuation take 66 bytes
-		dst = make([]byte, 0, 80+len(o.SessionKey)+len(o.UserID)+len(o.UserName)+len(o.Agent)+len(o.ReplyCtx))
-	}
-	dst = append(dst, '{')
-	n := len(dst)
-	add := func(name, value string) {
-		if value == "" {
-			return
-		}
-		if len(dst) > n {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, name...)
-		dst = wire.AppendString(dst, value)
-	}
-	add(`"session_key":`, o.SessionKey)
-	add(`"user_id":`, o.UserID)
-	add(`"user_name":`, o.UserName)
-	add(`"agent":`, o.Agent)
-	if o.ReplyCtx != "" {
-		if len(dst) > n {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `"reply_ctx":`...)
-		dst = append(dst, o.ReplyCtx...)
-	}
-	return append(dst, '}')
-}
-
-func parseOrigin(b []byte) (Origin, error) {
-	if len(b) == 0 {
-		return Origin{}, nil
-	}
-	var o struct {
-		SessionKey string          `json:"session_key"`
-		UserID     string          `json:"user_id"`
-		UserName   string          `json:"user_name"`
-		Agent      string          `json:"agent"`
-		ReplyCtx   json.RawMessage `json:"reply_ctx"`
-	}
-	if err := json.Unmarshal(b, &o); err != nil {
-		return Origin{}, err
-	}
-	return Origin{o.SessionKey, o.UserID, o.UserName, o.Agent, wire.Raw(o.ReplyCtx)}, nil
-}
-
 // Unit is what is committed together: a message with its answers, sends, or
 // changes of state. Everything in it belongs to one conversation.
 type Unit struct {
@@ -224,7 +162,7 @@ type Flusher interface{ Flush() }
 // Errors of a commit.
 var (
 	ErrDuplicate   = errors.New("message is already stored")
-	ErrRemoved     = errors.New("channel was deleted")
+	ErrRemoved     = errors.New("channel or message was deleted")
 	ErrUnavailable = errors.New("storage is unavailable")
 )
 

@@ -11,9 +11,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/pressly/goose/v3"
-
-	"github.com/pontoon-bridge/pontoon/schema"
 )
 
 // lockFile is held while a host uses a data directory.
@@ -83,17 +80,12 @@ func Check(ctx context.Context, path string) error {
 	if err := examine(ctx, d, "integrity_check"); err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.Migrations)
+	have, newest, err := schemas(ctx, d)
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return err
 	}
-	var have int64
-	// Not by goose, which would make its table where there is none.
-	if err := d.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version ORDER BY id DESC LIMIT 1").Scan(&have); err != nil {
-		return fmt.Errorf("%s is no database of a host: %w", File, err)
-	}
-	if sources := p.ListSources(); have > sources[len(sources)-1].Version {
-		return fmt.Errorf("database has schema %d, this program knows up to %d", have, sources[len(sources)-1].Version)
+	if have > newest {
+		return fmt.Errorf("database has schema %d, this program knows up to %d", have, newest)
 	}
 	return nil
 }

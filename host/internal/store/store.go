@@ -29,7 +29,7 @@ const File = "pontoon.db"
 const (
 	readers            = 4
 	defaultBusyTimeout = 2 * time.Second
-	housekeeping       = time.Second // how often the mark advances and deleted channels are swept
+	housekeeping       = time.Second // how often the mark advances, and the broom looks what there is to do
 )
 
 // Options are how a store is opened; the zero value is for production.
@@ -37,10 +37,15 @@ type Options struct {
 	Log         *slog.Logger
 	Now         func() time.Time // nil = time.Now
 	BusyTimeout time.Duration    // how long a lock held by another program is waited for
+	MaxBytes    int64            // that database and attachments may take: else the oldest messages go; 0 = any
 
 	// BackUp is called before the schema of an existing database is changed;
 	// if it fails nothing is changed. nil = no backup.
 	BackUp func(ctx context.Context, schema int64) error
+
+	// Names lists the attachments that a stored message names; nil = none. It
+	// must not keep what it gets.
+	Names func(parts, meta []byte) []string
 }
 
 // Store is the database of one host. All methods are safe for concurrent use.
@@ -51,13 +56,18 @@ type Store struct {
 	admin  *sql.DB      // one connection, used on the writer's goroutine only
 	read   *db.Queries
 	readDB *sql.DB
-	w      *writer
-	open   *unfinished
+	// walkers read the history, where every page counts.
+	walkers *readerPool
+	w       *writer
+	open    *unfinished
+	broom   *broom
 
-	mu     sync.Mutex // guards chains
+	mu     sync.Mutex // guards chains and files
 	chains map[int64]*Chain
+	files  Files // nil = not known yet
 
 	stop func()
+	once sync.Once // of Close
 	wg   sync.WaitGroup
 }
 
@@ -113,12 +123,16 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.read = db.New(s.readDB)
+	s.walkers = newReaderPool(readers, func() (*reader, error) {
+		return openReader(path, fmt.Sprintf("busy_timeout=%d", o.BusyTimeout.Milliseconds()), "query_only=1")
+	})
 
 	s.open = &unfinished{ids: map[MessageID]struct{}{}}
 	s.w = &writer{
-		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now},
+		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}, names: o.Names,
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
 	}
+	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}}
 	if err := s.resume(ctx); err != nil {
 		return err
 	}
@@ -133,6 +147,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.stop = cancel
 	s.wg.Go(func() { s.w.serve(context.WithoutCancel(ctx)) })
 	s.wg.Go(func() { s.keepHouse(ctx) })
+	s.wg.Go(func() { s.broom.sweep(ctx) })
 	return nil
 }
 
@@ -179,8 +194,17 @@ func (s *Store) resume(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read end of the log: %w", err)
 	}
-	s.w.ids.last = MessageID(newest)
-	s.open.last = MessageID(newest)
+	gone, err := s.read.NewestGone(ctx)
+	if err != nil {
+		return fmt.Errorf("read end of the log: %w", err)
+	}
+	mark, err := s.read.Mark(ctx)
+	if err != nil {
+		return fmt.Errorf("read mark: %w", err)
+	}
+	// No id is given twice, whatever was deleted and wherever the clock is.
+	s.w.ids.last = MessageID(max(newest, gone.Gone, gone.Swept, mark))
+	s.open.last = s.w.ids.last
 	if err := s.breakStreams(ctx); err != nil {
 		return err
 	}
@@ -208,8 +232,14 @@ func (s *Store) breakStreams(ctx context.Context) error {
 	return nil
 }
 
-// Close writes what was accepted, and ends. Nothing may be appended any more.
-func (s *Store) Close() error {
+// Close writes what was accepted, and ends. Nothing may be appended any more. A
+// second call does nothing.
+func (s *Store) Close() (err error) {
+	s.once.Do(func() { err = s.end() })
+	return err
+}
+
+func (s *Store) end() error {
 	s.stop()
 	if err := s.saveMark(); err != nil {
 		s.log.Warn("mark not saved", "error", err)
@@ -221,6 +251,9 @@ func (s *Store) Close() error {
 
 func (s *Store) release() error {
 	var errs []error
+	if s.walkers != nil {
+		s.walkers.close()
+	}
 	// Closing would move the log into the database and remove it. After a sync
 	// that failed only the next process can do that safely.
 	if s.w != nil && s.w.db != nil && s.w.broken == nil {

@@ -15,10 +15,17 @@ type unfinished struct {
 	last MessageID // newest committed message
 }
 
-// note is told of every committed unit.
-func (o *unfinished) note(u *Unit) {
+// note is told of all that was committed.
+func (o *unfinished) note(units []*Unit) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for _, u := range units {
+		o.noteOne(u)
+	}
+}
+
+// noteOne is note for one unit. The mutex must be held.
+func (o *unfinished) noteOne(u *Unit) {
 	if u.Conversation == nil {
 		return
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,30 +15,28 @@ const (
 	maxBatchBytes = 8 << 20
 )
 
-// insertRows is how many rows one INSERT carries; more gained nothing.
-const insertRows = 16
-
-const insertColumns = 16
-
 // writer owns the only connection that writes messages, and runs everything
 // else that writes in between. One goroutine, serve, does all of it.
 type writer struct {
 	db *raw
 
-	insertMany, insertOne *stmt
-	begin, commit, back   *stmt
-	pend, unpend, settle  *stmt
-	status, fill          *stmt
-	saveCursor            *stmt
-	handle, life          *stmt
-	now                   func() time.Time
-	addConversation       *stmt
-	updateConversation    *stmt
-	unfinished            *unfinished
-	busy                  []*Conversation // touched by this batch
-	chains                []*Chain        // touched by this batch
-	admin                 func(context.Context, func(*db.Queries) error) error
-	health                // of the disk
+	inserts              inserter
+	begin, commit, back  *stmt
+	pend, unpend, settle *stmt
+	status, fill         *stmt
+	saveCursor           *stmt
+	handle, life         *stmt
+	name, unname         *stmt
+	names                func(parts, meta []byte) []string // see Options
+	now                  func() time.Time
+	addConversation      *stmt
+	updateConversation   *stmt
+	moveConversation     *stmt
+	unfinished           *unfinished
+	busy                 []*Conversation // touched by this batch
+	chains               []*Chain        // touched by this batch
+	admin                func(context.Context, func(*db.Queries) error) error
+	health               // of the disk
 
 	mu      sync.Mutex // guards what follows
 	ids     ids
@@ -60,15 +57,13 @@ type job struct {
 type batch struct{ later []Flusher }
 
 func (w *writer) prepare() (err error) {
-	one := "(" + strings.Repeat("?,", insertColumns-1) + "?)"
-	insert := "INSERT OR FAIL INTO message (id, channel, conversation, prev, prev_channel, direction, state, turn, " +
-		"reply_to, text, parts, origin, meta, notes, reason, platform_id) VALUES " + one
+	if err := w.prepareInserts(); err != nil {
+		return err
+	}
 	for _, p := range []struct {
 		dst **stmt
 		sql string
 	}{
-		{&w.insertOne, insert},
-		{&w.insertMany, insert + strings.Repeat(","+one, insertRows-1)},
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.back, "ROLLBACK"},
@@ -80,11 +75,14 @@ func (w *writer) prepare() (err error) {
 		{&w.fill, "UPDATE message SET status = ?, text = ?, parts = ?, meta = ? WHERE id = ?"},
 		{&w.handle, "UPDATE message SET handle = ? WHERE id = ?"},
 		{&w.life, "INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?)"},
+		{&w.name, "INSERT OR IGNORE INTO attachment (path, message) VALUES (?, ?)"},
+		{&w.unname, "DELETE FROM attachment WHERE message = ?"},
 		{&w.saveCursor, "INSERT INTO cursor (channel, value) VALUES (?, ?) ON CONFLICT (channel) DO UPDATE SET value = excluded.value"},
 		{&w.addConversation, "INSERT INTO conversation (agent, muted, turns, head, last_in, last_out, offer, id, channel, key) " +
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +
 			"WHERE id = ?"},
+		{&w.moveConversation, "UPDATE conversation SET turns = ?, head = ?, last_in = ?, last_out = ? WHERE id = ?"},
 	} {
 		if *p.dst, err = w.db.prepare(p.sql); err != nil {
 			return err
@@ -100,15 +98,7 @@ func (w *writer) append(u *Unit) bool {
 		w.mu.Unlock()
 		return false
 	}
-	if u.In != nil {
-		u.In.ID = w.ids.next()
-	}
-	for i := range u.Out {
-		u.Out[i].ID = w.ids.next()
-		if u.In != nil {
-			u.Out[i].ReplyTo = u.In.ID
-		}
-	}
+	u.identify(&w.ids)
 	w.queue = append(w.queue, u)
 	wake := w.waiting
 	w.waiting = false
@@ -117,6 +107,29 @@ func (w *writer) append(u *Unit) bool {
 		w.wake <- struct{}{}
 	}
 	return true
+}
+
+// identify gives the rows ids that follow one another.
+func (u *Unit) identify(from *ids) {
+	rows := len(u.Out)
+	if u.In != nil {
+		rows++
+	}
+	if rows == 0 {
+		return
+	}
+	id := from.take(rows)
+	if u.In != nil {
+		u.In.ID = id
+		id++
+	}
+	for i := range u.Out {
+		u.Out[i].ID = id
+		id++
+		if u.In != nil {
+			u.Out[i].ReplyTo = u.In.ID
+		}
+	}
 }
 
 // submit runs fn between two batches and waits for it.

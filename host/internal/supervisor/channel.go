@@ -43,7 +43,7 @@ func (s *Supervisor) own(ctx context.Context, p config.Plugin) (store.Channel, e
 	}
 	before := row
 	apply(&row, p.Policy)
-	if row.Agent == before.Agent && row.Queue == before.Queue && slices.Equal(row.Accept, before.Accept) {
+	if row.Agent == before.Agent && row.Queue == before.Queue && row.Retention == before.Retention && slices.Equal(row.Accept, before.Accept) {
 		return row, nil
 	}
 	if row, err = s.Store.UpdateChannel(ctx, row, change("channel.update", p)); err == nil {
@@ -78,6 +78,9 @@ func apply(row *store.Channel, p config.PluginPolicy) {
 	}
 	if p.Queue != nil {
 		row.Queue = *p.Queue
+	}
+	if p.Retention != nil {
+		row.Retention = *p.Retention
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package supervisor runs adapters as processes of their own: it starts them,
 // watches them, restarts them, and lets none of them harm the host or another.
-// It is the only user of go-plugin in the host.
+// It is the only user of go-plugin in the host, but for measurements.
 package supervisor
 
 import (

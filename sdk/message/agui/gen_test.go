@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"testing"
 
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800) // small messages, many of them
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // check is rapid.Check with n inputs, unless -rapid.checks says how many.

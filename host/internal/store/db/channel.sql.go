@@ -49,7 +49,7 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 }
 
 const channelByID = `-- name: ChannelByID :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits FROM channel WHERE id = ?
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id = ?
 `
 
 func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
@@ -69,12 +69,16 @@ func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
 		&i.Profile,
 		&i.CreatedAt,
 		&i.QueueLimits,
+		&i.RetentionDays,
+		&i.Swept,
+		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }
 
 const channelByRef = `-- name: ChannelByRef :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits FROM channel WHERE uid = ?1 OR name = ?1
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE uid = ?1 OR name = ?1
 `
 
 func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error) {
@@ -94,12 +98,16 @@ func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error)
 		&i.Profile,
 		&i.CreatedAt,
 		&i.QueueLimits,
+		&i.RetentionDays,
+		&i.Swept,
+		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }
 
 const channels = `-- name: Channels :many
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type ChannelsParams struct {
@@ -130,6 +138,10 @@ func (q *Queries) Channels(ctx context.Context, arg ChannelsParams) ([]Channel, 
 			&i.Profile,
 			&i.CreatedAt,
 			&i.QueueLimits,
+			&i.RetentionDays,
+			&i.Swept,
+			&i.Gone,
+			&i.RateLimit,
 		); err != nil {
 			return nil, err
 		}
@@ -182,15 +194,6 @@ func (q *Queries) DeletePendingOfChannel(ctx context.Context, channel int64) err
 	return err
 }
 
-const deleteRemoved = `-- name: DeleteRemoved :exec
-DELETE FROM removed WHERE channel = ?
-`
-
-func (q *Queries) DeleteRemoved(ctx context.Context, channel int64) error {
-	_, err := q.db.ExecContext(ctx, deleteRemoved, channel)
-	return err
-}
-
 const insertAudit = `-- name: InsertAudit :exec
 INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?)
 `
@@ -215,8 +218,8 @@ func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error 
 }
 
 const insertChannel = `-- name: InsertChannel :one
-INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits
+INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, rate_limit, swept, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit
 `
 
 type InsertChannelParams struct {
@@ -231,6 +234,9 @@ type InsertChannelParams struct {
 	AllowUsers         string
 	Profile            string
 	QueueLimits        string
+	RetentionDays      int64
+	RateLimit          int64
+	Swept              int64
 	CreatedAt          int64
 }
 
@@ -247,6 +253,9 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		arg.AllowUsers,
 		arg.Profile,
 		arg.QueueLimits,
+		arg.RetentionDays,
+		arg.RateLimit,
+		arg.Swept,
 		arg.CreatedAt,
 	)
 	var i Channel
@@ -264,6 +273,10 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		&i.Profile,
 		&i.CreatedAt,
 		&i.QueueLimits,
+		&i.RetentionDays,
+		&i.Swept,
+		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }
@@ -282,20 +295,9 @@ func (q *Queries) InsertRemoved(ctx context.Context, arg InsertRemovedParams) er
 	return err
 }
 
-const nextRemoved = `-- name: NextRemoved :one
-SELECT channel FROM removed ORDER BY channel LIMIT 1
-`
-
-func (q *Queries) NextRemoved(ctx context.Context) (int64, error) {
-	row := q.db.QueryRowContext(ctx, nextRemoved)
-	var channel int64
-	err := row.Scan(&channel)
-	return channel, err
-}
-
 const updateChannel = `-- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?
-WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?
+WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit
 `
 
 type UpdateChannelParams struct {
@@ -308,6 +310,8 @@ type UpdateChannelParams struct {
 	AllowUsers         string
 	Profile            string
 	QueueLimits        string
+	RetentionDays      int64
+	RateLimit          int64
 	ID                 int64
 }
 
@@ -322,6 +326,8 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		arg.AllowUsers,
 		arg.Profile,
 		arg.QueueLimits,
+		arg.RetentionDays,
+		arg.RateLimit,
 		arg.ID,
 	)
 	var i Channel
@@ -339,6 +345,10 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		&i.Profile,
 		&i.CreatedAt,
 		&i.QueueLimits,
+		&i.RetentionDays,
+		&i.Swept,
+		&i.Gone,
+		&i.RateLimit,
 	)
 	return i, err
 }

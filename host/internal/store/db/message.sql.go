@@ -8,7 +8,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"strings"
 )
 
 const breakStreams = `-- name: BreakStreams :execrows
@@ -49,67 +48,6 @@ func (q *Queries) ChannelEnds(ctx context.Context, channel int64) (ChannelEndsRo
 	return i, err
 }
 
-const channelHistory = `-- name: ChannelHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev_channel FROM message first WHERE first.id = ?3
-    UNION ALL
-    SELECT older.id, older.prev_channel FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
-LIMIT ?2
-`
-
-type ChannelHistoryParams struct {
-	Direction sql.NullInt64
-	N         int64
-	Newest    int64
-}
-
-func (q *Queries) ChannelHistory(ctx context.Context, arg ChannelHistoryParams) ([]Entry, error) {
-	rows, err := q.db.QueryContext(ctx, channelHistory, arg.Direction, arg.N, arg.Newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Entry{}
-	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const conversationByKey = `-- name: ConversationByKey :one
 SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?
 `
@@ -135,67 +73,6 @@ func (q *Queries) ConversationByKey(ctx context.Context, arg ConversationByKeyPa
 		&i.Offer,
 	)
 	return i, err
-}
-
-const conversationHistory = `-- name: ConversationHistory :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = ?3
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM chain JOIN entry m ON m.id = chain.id
-WHERE m.direction = coalesce(CAST(?1 AS INTEGER), m.direction)
-LIMIT ?2
-`
-
-type ConversationHistoryParams struct {
-	Direction sql.NullInt64
-	N         int64
-	Newest    int64
-}
-
-func (q *Queries) ConversationHistory(ctx context.Context, arg ConversationHistoryParams) ([]Entry, error) {
-	rows, err := q.db.QueryContext(ctx, conversationHistory, arg.Direction, arg.N, arg.Newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Entry{}
-	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const conversations = `-- name: Conversations :many
@@ -244,7 +121,8 @@ func (q *Queries) Conversations(ctx context.Context, arg ConversationsParams) ([
 }
 
 const countPending = `-- name: CountPending :one
-SELECT count(*) FROM pending WHERE channel = ?
+SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
+WHERE p.channel = ?1 AND m.direction = 1
 `
 
 func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error) {
@@ -256,19 +134,25 @@ func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error
 
 const deadLetters = `-- name: DeadLetters :many
 SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
-WHERE m.state IN (5, 6) AND m.id < ?1 AND m.direction = 1
-  AND m.channel = coalesce(CAST(?2 AS INTEGER), m.channel)
-ORDER BY m.id DESC LIMIT ?3
+WHERE m.state IN (5, 6) AND m.id < ?1 AND (m.direction = 1 OR m.reason <> ?2)
+  AND m.channel = coalesce(CAST(?3 AS INTEGER), m.channel)
+ORDER BY m.id DESC LIMIT ?4
 `
 
 type DeadLettersParams struct {
 	Before  int64
+	Refused sql.NullString
 	Channel sql.NullInt64
 	N       int64
 }
 
 func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Entry, error) {
-	rows, err := q.db.QueryContext(ctx, deadLetters, arg.Before, arg.Channel, arg.N)
+	rows, err := q.db.QueryContext(ctx, deadLetters,
+		arg.Before,
+		arg.Refused,
+		arg.Channel,
+		arg.N,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -311,50 +195,33 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Ent
 	return items, nil
 }
 
-const deleteConversation = `-- name: DeleteConversation :exec
-DELETE FROM conversation WHERE id = ?
+const insertLife = `-- name: InsertLife :exec
+INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?)
 `
 
-func (q *Queries) DeleteConversation(ctx context.Context, id int64) error {
-	_, err := q.db.ExecContext(ctx, deleteConversation, id)
+type InsertLifeParams struct {
+	Message int64
+	At      int64
+	What    string
+	Detail  string
+}
+
+func (q *Queries) InsertLife(ctx context.Context, arg InsertLifeParams) error {
+	_, err := q.db.ExecContext(ctx, insertLife,
+		arg.Message,
+		arg.At,
+		arg.What,
+		arg.Detail,
+	)
 	return err
 }
 
-const deleteLives = `-- name: DeleteLives :exec
-DELETE FROM life WHERE message IN (/*SLICE:ids*/?)
+const insertReopened = `-- name: InsertReopened :exec
+INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?
 `
 
-func (q *Queries) DeleteLives(ctx context.Context, ids []int64) error {
-	query := deleteLives
-	var queryParams []interface{}
-	if len(ids) > 0 {
-		for _, v := range ids {
-			queryParams = append(queryParams, v)
-		}
-		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
-	} else {
-		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
-	}
-	_, err := q.db.ExecContext(ctx, query, queryParams...)
-	return err
-}
-
-const deleteMessages = `-- name: DeleteMessages :exec
-DELETE FROM message WHERE id IN (/*SLICE:ids*/?)
-`
-
-func (q *Queries) DeleteMessages(ctx context.Context, ids []int64) error {
-	query := deleteMessages
-	var queryParams []interface{}
-	if len(ids) > 0 {
-		for _, v := range ids {
-			queryParams = append(queryParams, v)
-		}
-		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
-	} else {
-		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
-	}
-	_, err := q.db.ExecContext(ctx, query, queryParams...)
+func (q *Queries) InsertReopened(ctx context.Context, id int64) error {
+	_, err := q.db.ExecContext(ctx, insertReopened, id)
 	return err
 }
 
@@ -598,6 +465,74 @@ func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelPara
 	return items, nil
 }
 
+const reopenMessage = `-- name: ReopenMessage :execrows
+UPDATE message SET state = ?1, reason = NULL, settled_at = CAST(?2 AS INTEGER)
+WHERE id = ?3 AND direction = 0 AND state IN (5, 6)
+`
+
+type ReopenMessageParams struct {
+	Received int64
+	At       int64
+	ID       int64
+}
+
+func (q *Queries) ReopenMessage(ctx context.Context, arg ReopenMessageParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, reopenMessage, arg.Received, arg.At, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+const reopened = `-- name: Reopened :many
+SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM pending p JOIN entry m ON m.id = p.message
+WHERE m.direction = 0 AND m.state = ?1 ORDER BY p.message
+`
+
+func (q *Queries) Reopened(ctx context.Context, received int64) ([]Entry, error) {
+	rows, err := q.db.QueryContext(ctx, reopened, received)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Entry{}
+	for rows.Next() {
+		var i Entry
+		if err := rows.Scan(
+			&i.ID,
+			&i.Channel,
+			&i.Conversation,
+			&i.ConversationKey,
+			&i.Prev,
+			&i.PrevChannel,
+			&i.Direction,
+			&i.State,
+			&i.Status,
+			&i.Turn,
+			&i.ReplyTo,
+			&i.Text,
+			&i.Parts,
+			&i.Origin,
+			&i.Meta,
+			&i.Notes,
+			&i.Reason,
+			&i.PlatformID,
+			&i.Handle,
+			&i.SettledAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const requeueUnacknowledged = `-- name: RequeueUnacknowledged :execrows
 UPDATE message SET state = ?1
 WHERE state = ?2 AND id IN (SELECT p.message FROM pending p)
@@ -616,20 +551,6 @@ func (q *Queries) RequeueUnacknowledged(ctx context.Context, arg RequeueUnacknow
 	return result.RowsAffected()
 }
 
-const setConversationHead = `-- name: SetConversationHead :exec
-UPDATE conversation SET head = ? WHERE id = ?
-`
-
-type SetConversationHeadParams struct {
-	Head int64
-	ID   int64
-}
-
-func (q *Queries) SetConversationHead(ctx context.Context, arg SetConversationHeadParams) error {
-	_, err := q.db.ExecContext(ctx, setConversationHead, arg.Head, arg.ID)
-	return err
-}
-
 const setMark = `-- name: SetMark :exec
 UPDATE mark SET message = ? WHERE id = 1
 `
@@ -639,84 +560,11 @@ func (q *Queries) SetMark(ctx context.Context, message int64) error {
 	return err
 }
 
-const sweepChain = `-- name: SweepChain :many
-WITH RECURSIVE chain(id, prev) AS (
-    SELECT first.id, first.prev FROM message first WHERE first.id = ?2
-    UNION ALL
-    SELECT older.id, older.prev FROM chain JOIN message older ON older.id = chain.prev
-)
-SELECT chain.id, chain.prev FROM chain LIMIT ?1
-`
-
-type SweepChainParams struct {
-	N      int64
-	Newest int64
-}
-
-type SweepChainRow struct {
-	ID   int64
-	Prev int64
-}
-
-func (q *Queries) SweepChain(ctx context.Context, arg SweepChainParams) ([]SweepChainRow, error) {
-	rows, err := q.db.QueryContext(ctx, sweepChain, arg.N, arg.Newest)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SweepChainRow{}
-	for rows.Next() {
-		var i SweepChainRow
-		if err := rows.Scan(&i.ID, &i.Prev); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const sweepConversations = `-- name: SweepConversations :many
-SELECT id, head FROM conversation WHERE channel = ? LIMIT 100
-`
-
-type SweepConversationsRow struct {
-	ID   int64
-	Head int64
-}
-
-func (q *Queries) SweepConversations(ctx context.Context, channel int64) ([]SweepConversationsRow, error) {
-	rows, err := q.db.QueryContext(ctx, sweepConversations, channel)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []SweepConversationsRow{}
-	for rows.Next() {
-		var i SweepConversationsRow
-		if err := rows.Scan(&i.ID, &i.Head); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const unanswered = `-- name: Unanswered :many
 SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
 WHERE m.id > ?1 AND m.direction = 0 AND m.state = ?2
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 AND a.status = 0)
+  AND m.id NOT IN (SELECT p.message FROM pending p)
 ORDER BY m.id LIMIT ?3
 `
 

@@ -31,6 +31,10 @@ type Channel struct {
 	Profile            string
 	CreatedAt          int64
 	QueueLimits        string
+	RetentionDays      int64
+	Swept              int64
+	Gone               int64
+	RateLimit          int64
 }
 
 type Conversation struct {

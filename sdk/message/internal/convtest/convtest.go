@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 var update = flag.Bool("update", false, "write what is found into the golden files")
 
-// Main is TestMain: every property sees so many messages.
+// Main is TestMain: every property sees so many messages, and no goroutine is left.
 func Main(m *testing.M) {
 	flag.Parse()
 	for name, value := range map[string]string{"rapid.checks": checks, "rapid.nofailfile": "true"} {
@@ -24,7 +26,7 @@ func Main(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // Canonical is what conversions set of a message, as golden files have it.

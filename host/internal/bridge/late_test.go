@@ -1,0 +1,65 @@
+package bridge_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+)
+
+// busyGate lets the first one wait.
+type busyGate struct {
+	bridge.Gate
+	asked atomic.Int32
+	first chan struct{}
+}
+
+func (g *busyGate) Admit(ctx context.Context, token string) (auth.Grant, error) {
+	if g.asked.Add(1) == 1 {
+		<-g.first
+	}
+	return g.Gate.Admit(context.WithoutCancel(ctx), token)
+}
+
+// A register that the host was slow to answer does not replace one that came
+// after it: its adapter has given it up, and the newer one is told for good.
+func TestLateRegisterReplacesNobody(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		code    int
+		reason  string
+	}{
+		"in time": {0, 4001, replaced},
+		"late":    {100 * time.Millisecond, 1008, "no register in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gate := &busyGate{first: make(chan struct{})}
+			h := start(t, func(s *setup) {
+				s.bridge.RegisterTimeout = c.timeout
+				s.gate = func(g bridge.Gate) bridge.Gate { gate.Gate = g; return gate }
+			})
+			row := h.channel("late")
+			old := h.dial(t, credentials{})
+			old.send(registerFrame(tokenOf(row.Name)))
+			eventually(t, "the first waits", func() bool { return gate.asked.Load() == 1 })
+			if c.code == 1008 {
+				old.wantClose(c.code, c.reason)
+			}
+			current := h.attach(t, row)
+			close(gate.first)
+			if c.code == 4001 {
+				old.wantClose(c.code, c.reason)
+			}
+			_ = old.ws.Close()
+			current.works()
+			if n := h.log.count("adapter attached"); n != 1 {
+				t.Errorf("%d were attached", n)
+			}
+		})
+	}
+}

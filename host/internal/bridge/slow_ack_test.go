@@ -1,0 +1,127 @@
+package bridge_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/torture"
+)
+
+// An adapter with ack that does not read, or a byte now and then, is closed;
+// what it was sent comes again when it is back, and a neighbour notices nothing.
+func TestTortureSlowReader(t *testing.T) {
+	t.Parallel()
+	patient := start(t, func(s *setup) { s.smallBuffer = true })
+	impatient := start(t, func(s *setup) { s.smallBuffer, s.ack = true, time.Second })
+	report := torture.Row{Fault: "adapter with `ack` that does not read"}
+	rounds := torture.Times(1, 10)
+	ways := []slowWay{
+		{"no-byte-of-much", 60, 200_000, 0},
+		{"nothing-of-little", 10, 100, 0},
+	}
+	if torture.Long() { // ends by the deadline of a write, 10 s
+		ways = append(ways, slowWay{"a-byte-now-and-then", 60, 200_000, 200 * time.Millisecond})
+	}
+	var mu sync.Mutex
+	t.Run("ways", func(t *testing.T) {
+		for i := range rounds {
+			for _, way := range ways {
+				h := patient
+				if way.size < smallBuffer { // fits the socket: the acknowledgements are what is missing
+					h = impatient
+				}
+				t.Run(way.name, func(t *testing.T) {
+					t.Parallel()
+					r := h.slowReader(t, fmt.Sprint(way.name, i), way)
+					mu.Lock()
+					defer mu.Unlock()
+					report.Lost += r.Lost
+					report.Duplicated += r.Duplicated
+					report.Disordered += r.Disordered
+					report.Recovery = append(report.Recovery, r.Recovery...)
+				})
+			}
+		}
+	})
+	report.Tried = fmt.Sprintf("%d adapters, each with a neighbour", rounds*len(ways))
+	torture.Report(t, report)
+}
+
+type slowWay struct {
+	name          string
+	conversations int
+	size          int           // bytes of a message
+	byteEvery     time.Duration // 0 = it reads nothing at all
+}
+
+func (h *host) slowReader(t *testing.T, name string, way slowWay) (r torture.Row) {
+	row, beside := h.channel(name, withQueue), h.channel("beside-"+name, withQueue)
+	c, err := dialAt(t, h.addr, credentials{}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.register11(row, "ack")
+	neighbour := h.attach11(t, beside, "ack")
+	const each = 2 // messages of a conversation: one is in flight
+	pad := strings.Repeat("x", way.size)
+	began := time.Now()
+	for n := range each {
+		for conv := range way.conversations {
+			h.mustSend(row, fmt.Sprint(conv), fmt.Sprint(n, " ", pad))
+			if conv%10 != 0 {
+				continue
+			}
+			h.mustSend(beside, "n", fmt.Sprint(conv))
+			f := neighbour.nextSent("send")
+			if neighbour.ok(f.MessageID); f.Text != fmt.Sprint(conv) {
+				r.Disordered++
+			}
+		}
+		if way.byteEvery > 0 {
+			_ = c.tcp.SetReadDeadline(time.Now().Add(patience))
+			for range 3 {
+				if _, err := c.tcp.Read(make([]byte, 1)); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(way.byteEvery)
+			}
+		}
+	}
+	if way.byteEvery == 0 { // else it has lost the frames' borders
+		// 1006: the machine was so slow that a write had missed its deadline, which
+		// leaves no place for a close frame.
+		if _, code := c.rest(); code != 4008 && code != 1006 {
+			t.Errorf("closed with %d, want 4008", code)
+		}
+	}
+	eventually(t, "it is closed", func() bool { return !h.attached(row) })
+	r.Recovery = append(r.Recovery, time.Since(began))
+	if got := h.log.count("adapter detached channel=" + name + " "); got != 1 || h.log.count("adapter detached channel=beside-"+name+" ") != 0 {
+		t.Errorf("%d ends of the slow one, and the neighbour's", got)
+	}
+
+	c = h.attach11(t, row, "ack")
+	got := map[string]int{}
+	for range each * way.conversations {
+		f := c.nextSent("send")
+		if n := got[f.ConversationID]; !strings.HasPrefix(f.Text, fmt.Sprint(n, " ")) {
+			r.Disordered++
+		}
+		got[f.ConversationID]++
+		c.ok(f.MessageID)
+	}
+	c.quiet()
+	for conv := range way.conversations {
+		r.Lost += max(0, each-got[fmt.Sprint(conv)])
+		r.Duplicated += max(0, got[fmt.Sprint(conv)]-each)
+	}
+	eventually(t, "all are delivered", func() bool { return h.settled(row) && h.settled(beside) })
+	if n := len(h.history(row)); n != each*way.conversations {
+		t.Errorf("%d messages are kept", n)
+	}
+	neighbour.quiet()
+	return r
+}

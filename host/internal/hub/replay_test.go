@@ -1,0 +1,99 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// fickle is an agent that answers only what it is asked again.
+type fickle struct{}
+
+func (fickle) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
+	if !t.Repeated {
+		return errors.New("not now")
+	}
+	_, err := r.Send(ctx, message.Text("1"))
+	return err
+}
+
+// What no agent handled is a dead letter too, and is handed over again by a replay.
+func TestReplayToAgent(t *testing.T) {
+	b := newBedWith(t, store.Options{}, fickle{})
+	log := new(written)
+	a := b.attach(&port{log: log, room: -1})
+	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
+	dead := b.dead(1)[0]
+	if dead.Text != "hello" || dead.State != store.Failed || dead.Reason != store.ReasonUnknownOutcome {
+		t.Fatalf("dead letter %+v", dead)
+	}
+	if err := b.hub.Replay(t.Context(), b.row, dead); err != nil {
+		t.Fatal(err)
+	}
+	b.dead(0)
+	if err := b.hub.Replay(t.Context(), b.row, dead); !errors.Is(err, hub.ErrNotDead) {
+		t.Errorf("replayed twice: %v", err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		got := log.list()
+		if len(got) == 2 && got[1] == "1" { // behind the apology
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("written: %v", got)
+		}
+	}
+}
+
+// dead waits until there are n dead letters.
+func (b *bed) dead(n int) []store.Entry {
+	b.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		all, err := b.store.Dead(b.t.Context(), 0, 0, 10)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(all) == n {
+			return all
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("%d dead letters, expected %d", len(all), n)
+		}
+	}
+}
+
+// What was handed over again and not answered is so after the next start, too,
+// however old it is.
+func TestReopenedSurvives(t *testing.T) {
+	b := newBedWith(t, store.Options{}, fickle{})
+	a := b.attach(&port{log: new(written), room: -1})
+	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
+	dead := b.dead(1)[0]
+	for i := range 3 { // later ones
+		b.send(string(rune('a' + i)))
+	}
+	if err := b.store.Reopen(t.Context(), dead.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.hub.Close()
+	if err := b.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	st, err := store.Open(t.Context(), b.dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open, err := st.Unanswered(t.Context())
+	if err != nil || len(open) != 1 || open[0].ID != dead.ID {
+		t.Errorf("open: %+v, %v", open, err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

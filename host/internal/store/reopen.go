@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+)
+
+// Reopen makes an inbound message that failed or expired one that waits for its
+// turn, until it is settled: Handled is not enough. ErrNotFound if it is not such
+// a message.
+func (s *Store) Reopen(ctx context.Context, id MessageID) error {
+	err := s.change(func(q *db.Queries) error {
+		now := s.now().UnixMilli()
+		n, err := q.ReopenMessage(ctx, db.ReopenMessageParams{Received: int64(Received), At: now, ID: int64(id)})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return ErrNotFound
+		}
+		if err := q.InsertLife(ctx, db.InsertLifeParams{Message: int64(id), At: now, What: "replayed"}); err != nil {
+			return err
+		}
+		// There recovery finds it, however old it is and whatever answered it before.
+		return q.InsertReopened(ctx, int64(id))
+	})
+	if err == nil {
+		s.open.add(id)
+	}
+	return err
+}
