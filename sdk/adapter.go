@@ -2,14 +2,21 @@
 // program bridges one platform to a Pontoon host.
 //
 // Capabilities follow from the optional interfaces that the adapter implements
-// (Cards, Buttons, Media, Typer, Editor, ThreadReplier); the SDK looks once and
-// declares them. What an adapter can't show, the host degrades before it is sent.
+// (Cards, Buttons, Media, Typer, Editor, Rich, Streamer, Profiler); the SDK looks
+// once and declares them. What an adapter can't show, the host degrades before it
+// is sent.
+//
+// The SDK asks for protocol 1.1 and goes on with 1.0 where the host speaks no
+// more. Under 1.1 nothing is lost in either direction: Host.Deliver returns nil
+// when the event is on the host's disk, and what Send returned is the host's
+// acknowledgement.
 package sdk
 
 import (
 	"context"
 	"encoding/json"
 
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -22,8 +29,9 @@ import (
 //
 // Send puts text on the platform. It is never called concurrently within one
 // conversation, but is for different ones, and may be called from before Run
-// connects until after it returned. Its ctx ends when the adapter must stop
-// without having finished. An error of Send says what became of the message:
+// connects until after it returned. It should return within 60 s: its ctx ends
+// after 100 s, if the host waits for an acknowledgement, and when the adapter must
+// stop without having finished. An error of Send says what became of the message:
 // Retry, Refused, or any other error for "outcome unknown".
 type Adapter interface {
 	Run(ctx context.Context, h *Host) error
@@ -42,7 +50,8 @@ type Buttons interface {
 }
 
 // Media is implemented by an adapter that shows pictures and documents
-// (capabilities image and file).
+// (capabilities image and file). Urls of the host are signed: they work without
+// credentials, for a day.
 type Media interface {
 	SendImage(ctx context.Context, to Target, image wire.Image) (Receipt, error)
 	SendFile(ctx context.Context, to Target, file wire.File) (Receipt, error)
@@ -53,16 +62,64 @@ type Typer interface {
 	Typing(ctx context.Context, to Target, on bool) error
 }
 
-// Editor is implemented by an adapter that changes messages already sent
-// (capability update_message). handle is what the host holds for the message:
-// a Receipt's Handle, or the platform's own message id.
+// Editor is implemented by an adapter that changes and deletes messages already
+// sent (capabilities update_message and delete_message). handle is what the host
+// holds for the message: a Receipt's Handle, or the platform's own message id.
 type Editor interface {
 	Edit(ctx context.Context, to Target, handle, text string) (Receipt, error)
+	Delete(ctx context.Context, to Target, handle string) error
 }
 
-// ThreadReplier is implemented by an adapter whose answers appear as replies to
-// the message that ReplyCtx names (capability reply_to_message). It is asked once.
-type ThreadReplier interface{ RepliesInThread() bool }
+// Reactor is an Editor that also reacts to messages (capability reaction, in
+// both directions; see Event.Reaction). handle is the platform's id of a message
+// of a user or of the adapter's own; remove takes the reaction back. React may be
+// repeated.
+type Reactor interface {
+	Editor
+	React(ctx context.Context, to Target, handle, emoji string, remove bool) error
+}
+
+// Rich is implemented by an adapter that shows messages by their parts. Which,
+// Profile.Parts says: without it all (capability parts), and nothing but edits
+// and streams comes by the other methods. text is the same in words.
+type Rich interface {
+	SendParts(ctx context.Context, to Target, text string, parts []message.Part) (Receipt, error)
+}
+
+// Streamer is implemented by an adapter that shows an answer while it is made
+// (capability stream).
+type Streamer interface {
+	// Stream shows d in place of what it showed of the same d.ID. Drafts may be
+	// skipped, and their errors are only logged. The one with Final always comes,
+	// maybe alone, and has an outcome like that of Send.
+	Stream(ctx context.Context, to Target, d Draft) (Receipt, error)
+}
+
+// Draft is an answer as far as it has come.
+type Draft struct {
+	ID    string         // the host's, of the message
+	Text  string         // all of it, not what was added
+	Parts []message.Part // the same by its parts; nil for an adapter that is not Rich in all
+	Final bool           // it is complete
+}
+
+// Profiler is implemented by an adapter that says what its platform can show
+// beyond capabilities. It is asked once, before Run.
+type Profiler interface{ Profile() Profile }
+
+// Profile is what a platform can show; zero values mean "no limit known". The
+// operator's settings of the channel go before it.
+type Profile struct {
+	wire.Profile
+
+	// RepliesInThread: answers appear as replies to the message that ReplyCtx
+	// names (capability reply_to_message).
+	RepliesInThread bool
+	// Parts are the only types that SendParts of a Rich adapter takes: of
+	// message.TypeUI (capability form) and message.TypeAudioOutput (audio). Each
+	// then comes alone, as the one part. nil = every type there is.
+	Parts []string
+}
 
 // Target is where an outbound message belongs: the routing of the event that
 // it answers, as the adapter delivered it. Empty fields were never delivered.
@@ -70,20 +127,13 @@ type Target struct {
 	SessionKey     string
 	ConversationID string
 	ReplyCtx       json.RawMessage // exactly the bytes that Event.ReplyCtx became; nil = none
+
+	// MessageID is the host's id of what is sent, the same when it is sent again
+	// after a lost connection or Retry: for platforms that take such a key.
+	// "" under protocol 1.0.
+	MessageID string
 }
 
 // Receipt is the platform's word for a message that it took. Handle is what
-// Edit takes; "" where the platform has none.
+// Edit takes, at most 4,096 bytes; "" where the platform has none.
 type Receipt struct{ Handle string }
-
-// Event is what a user did on the platform. Text is a message; Action, if not
-// "", is the value of a button that was pressed, and Text is then ignored.
-type Event struct {
-	SessionKey     string // stable key of the adapter's own, by convention platform:conversation:user
-	ConversationID string // "" = SessionKey stands in for it
-	UserID         string // decides who may speak
-	UserName       string // shown; "" = UserID
-	Text           string
-	Action         string
-	ReplyCtx       any // marshalled as JSON, echoed with every answer; nil = none
-}

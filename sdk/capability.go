@@ -1,10 +1,20 @@
 package sdk
 
-import "github.com/pontoon-bridge/pontoon/sdk/wire"
+import (
+	"slices"
 
-// capabilities is what the adapter can do, by the interfaces that it implements.
-func capabilities(a Adapter) wire.Caps {
-	caps := wire.CapText
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// capabilities is what the adapter can do, by the interfaces that it implements,
+// and what its platform can show.
+func capabilities(a Adapter) (wire.Caps, wire.Profile) {
+	caps := wire.CapText | wire.CapAck
+	var profile Profile
+	if p, ok := a.(Profiler); ok {
+		profile = p.Profile()
+	}
 	if _, ok := a.(Cards); ok {
 		caps |= wire.CapCard
 	}
@@ -18,10 +28,33 @@ func capabilities(a Adapter) wire.Caps {
 		caps |= wire.CapTyping
 	}
 	if _, ok := a.(Editor); ok {
-		caps |= wire.CapUpdateMessage
+		caps |= wire.CapUpdateMessage | wire.CapDeleteMessage
 	}
-	if t, ok := a.(ThreadReplier); ok && t.RepliesInThread() {
+	if _, ok := a.(Reactor); ok {
+		caps |= wire.CapReaction
+	}
+	if _, ok := a.(Streamer); ok {
+		caps |= wire.CapStream
+	}
+	if profile.RepliesInThread {
 		caps |= wire.CapReplyToMessage
+	}
+	if _, ok := a.(Rich); ok {
+		caps |= richness(profile.Parts)
+	}
+	return caps, profile.Profile
+}
+
+// richness is what an adapter can be sent that takes parts of these types.
+func richness(types []string) (caps wire.Caps) {
+	if types == nil {
+		return wire.CapParts | wire.CapForm | wire.CapAudio
+	}
+	if slices.Contains(types, message.TypeUI) {
+		caps |= wire.CapForm
+	}
+	if slices.Contains(types, message.TypeAudioOutput) {
+		caps |= wire.CapAudio
 	}
 	return caps
 }

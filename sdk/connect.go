@@ -41,9 +41,11 @@ var (
 // connector keeps the adapter connected.
 type connector struct {
 	dial   dialFunc
-	dialed bool   // by the host
-	hello  []byte // the register frame
+	dialed bool      // by the host
+	hello  []byte    // the register frame
+	caps   wire.Caps // that it declares
 	links  *links
+	memory *memory
 	lanes  *lanes
 	log    *slog.Logger
 	timing *timing
@@ -51,13 +53,22 @@ type connector struct {
 	ready  chan struct{} // closed at the first successful register
 }
 
-func registerFrame(platform string, caps wire.Caps) []byte {
+// registerFrame is what the adapter says of itself: in protocol 1.0 alone if
+// there is no profile.
+func registerFrame(platform string, caps wire.Caps, profile *wire.Profile) []byte {
 	about := map[string]string{"sdk": "go"}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		about["version"] = info.Main.Version
 	}
 	metadata, _ := json.Marshal(about) // strings can't fail
-	in := wire.Inbound{Type: wire.TypeRegister, Register: &wire.Register{Platform: platform, Capabilities: caps.Names(), Metadata: wire.Raw(metadata)}}
+	r := &wire.Register{Platform: platform, Capabilities: caps.Names(), Metadata: wire.Raw(metadata)}
+	if profile != nil {
+		r.Protocol = wire.V11.String()
+		if *profile != (wire.Profile{}) {
+			r.Profile = profile
+		}
+	}
+	in := wire.Inbound{Type: wire.TypeRegister, Register: r}
 	return in.Append(nil)
 }
 
@@ -107,17 +118,18 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 	var watcher sync.WaitGroup
 	defer watcher.Wait()
 	defer close(l.gone)
-	if err := c.register(ctx, work, l); err != nil {
+	ack, err := c.register(ctx, work, l)
+	if err != nil {
 		l.abandon("")
 		return 0, err
 	}
 	began := time.Now()
-	if !c.links.set(l) {
+	if !c.links.set(l, ack.Cursor) {
 		l.abandon("adapter stopped")
 		return 0, ErrStopped
 	}
 	defer c.links.drop(l)
-	c.log.Info("connected to the host")
+	c.log.Info("connected to the host", "protocol", l.protocol.String(), "capabilities", l.caps.String())
 	c.first.Do(func() { close(c.ready) })
 	watcher.Go(func() { l.watch(c.timing.silence) })
 	for {
@@ -128,7 +140,7 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 			}
 			return max(time.Since(began), 1), err
 		}
-		if err := c.receive(work, out); err != nil {
+		if err := c.receive(work, l, out); err != nil {
 			l.abandon("adapter stopped")
 			return time.Since(began), err
 		}
@@ -136,29 +148,30 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 }
 
 // register sends the register frame and waits for the answer.
-func (c *connector) register(ctx, work context.Context, l *link) error {
+func (c *connector) register(ctx, work context.Context, l *link) (*wire.RegisterAck, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timing.register, errNoAck)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close(wire.CloseNormal, "") })
 	defer stop()
 	if err := l.write(ctx, c.hello); err != nil {
-		return fmt.Errorf("register: %w", err)
+		return nil, fmt.Errorf("register: %w", err)
 	}
 	for {
 		out, err := c.next(l)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case err != nil:
-			return fmt.Errorf("register: %w", err)
+			return nil, fmt.Errorf("register: %w", err)
 		case out.Ack == nil:
-			if err := c.receive(work, out); err != nil {
-				return err
+			if err := c.receive(work, l, out); err != nil {
+				return nil, err
 			}
 		case out.Ack.OK:
-			return nil
+			l.accept(out.Ack, c.caps)
+			return out.Ack, nil
 		default:
-			return &RegisterError{Reason: out.Ack.Error}
+			return nil, &RegisterError{Reason: out.Ack.Error}
 		}
 	}
 }
@@ -179,12 +192,25 @@ func (c *connector) next(l *link) (*wire.Outbound, error) {
 }
 
 // receive takes one frame of the host; an error means that work ended.
-func (c *connector) receive(work context.Context, out *wire.Outbound) error {
+func (c *connector) receive(work context.Context, l *link, out *wire.Outbound) error {
 	switch out.Type {
-	case wire.TypeSend, wire.TypeSendCard, wire.TypeSendButtons, wire.TypeUpdateMessage,
-		wire.TypeSendImage, wire.TypeSendFile, wire.TypeStartTyping, wire.TypeStopTyping:
-		return c.lanes.put(work, out)
+	case wire.TypeSend, wire.TypeSendCard, wire.TypeSendButtons, wire.TypeUpdateMessage, wire.TypeSendImage, wire.TypeSendFile,
+		wire.TypeSendParts, wire.TypeStreamEnd, wire.TypeSendAudio, wire.TypeSendForm, wire.TypeDeleteMessage, wire.TypeSendReaction:
+		j := job{Outbound: out, acked: l.has(wire.CapAck) && out.MessageID != ""}
+		if j.acked && !c.memory.begin(out) {
+			return nil // it is under way: its answer is one for both
+		}
+		return c.lanes.put(work, j)
+	case wire.TypeStartTyping, wire.TypeStopTyping, wire.TypeStream:
+		return c.lanes.put(work, job{Outbound: out})
+	case wire.TypeMessageAck:
+		l.settle(out.MessageAck.MessageID, answer{ack: out.MessageAck})
+	case wire.TypeUploadAck:
+		l.settle(out.UploadAck.MessageID, answer{upload: out.UploadAck})
 	case wire.TypeError:
+		if out.Error.Ref != "" && l.settle(out.Error.Ref, answer{refuse: out.Error}) {
+			return nil // whoever waits for it says so
+		}
 		c.log.Warn("host refused a frame", "code", string(out.Error.Code), "message", out.Error.Message)
 	case wire.TypePong, wire.TypeRegisterAck:
 	default:

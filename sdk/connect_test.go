@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -27,7 +28,10 @@ type (
 	withMedia   struct{}
 	withTyper   struct{}
 	withEditor  struct{}
-	withThreads bool
+	withReactor struct{ withEditor }
+	withRich    struct{}
+	withStreams struct{}
+	withProfile struct{ is Profile }
 )
 
 func (withCards) SendCard(context.Context, Target, *wire.Card) (Receipt, error) {
@@ -46,7 +50,28 @@ func (withTyper) Typing(context.Context, Target, bool) error { return nil }
 func (withEditor) Edit(context.Context, Target, string, string) (Receipt, error) {
 	return Receipt{}, nil
 }
-func (w withThreads) RepliesInThread() bool { return bool(w) }
+func (withEditor) Delete(context.Context, Target, string) error { return nil }
+func (withReactor) React(context.Context, Target, string, string, bool) error {
+	return nil
+}
+func (withRich) SendParts(context.Context, Target, string, []message.Part) (Receipt, error) {
+	return Receipt{}, nil
+}
+func (withStreams) Stream(context.Context, Target, Draft) (Receipt, error) { return Receipt{}, nil }
+func (w withProfile) Profile() Profile                                     { return w.is }
+
+// everything is an adapter that can do all there is.
+type everything struct {
+	*plain
+	withCards
+	withButtons
+	withMedia
+	withTyper
+	withReactor
+	withRich
+	withStreams
+	withProfile
+}
 
 func TestRegisterDeclaresWhatTheAdapterImplements(t *testing.T) {
 	p := &plain{}
@@ -54,33 +79,34 @@ func TestRegisterDeclaresWhatTheAdapterImplements(t *testing.T) {
 		adapter Adapter
 		want    []string
 	}{
-		"nothing optional": {p, []string{"text"}},
+		"nothing optional": {p, []string{"text", "ack"}},
 		"cards": {struct {
 			*plain
 			withCards
-		}{plain: p}, []string{"text", "card"}},
+		}{plain: p}, []string{"text", "card", "ack"}},
 		"media means image and file": {struct {
 			*plain
 			withMedia
-		}{plain: p}, []string{"text", "image", "file"}},
+		}{plain: p}, []string{"text", "image", "file", "ack"}},
 		"buttons and typing": {struct {
 			*plain
 			withButtons
 			withTyper
-		}{plain: p}, []string{"text", "buttons", "typing"}},
-		"threads, but not now": {struct {
+		}{plain: p}, []string{"text", "buttons", "typing", "ack"}},
+		"threads": {struct {
 			*plain
-			withThreads
-		}{p, false}, []string{"text"}},
-		"everything": {struct {
+			withProfile
+		}{p, withProfile{Profile{RepliesInThread: true}}}, []string{"text", "reply_to_message", "ack"}},
+		"forms alone": {struct {
 			*plain
-			withCards
-			withButtons
-			withMedia
-			withTyper
+			withRich
+			withProfile
+		}{plain: p, withProfile: withProfile{Profile{Parts: []string{message.TypeUI}}}}, []string{"text", "ack", "form"}},
+		"an editor deletes too": {struct {
+			*plain
 			withEditor
-			withThreads
-		}{plain: p, withThreads: true}, wire.CapNames()},
+		}{plain: p}, []string{"text", "update_message", "ack", "delete_message"}},
+		"everything": {everything{plain: p, withProfile: withProfile{Profile{RepliesInThread: true}}}, wire.CapNamesFor("1.1")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
@@ -109,6 +135,9 @@ func TestRegisterFrame(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(p.first), &frame); err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(p.first, "profile") || p.register.Register.Protocol != "1.1" {
+		t.Errorf("register frame = %s, want protocol 1.1 and no profile", p.first)
 	}
 	if frame.Type != "register" || frame.Platform != "test" || frame.Metadata["sdk"] != "go" {
 		t.Errorf("register frame = %s", p.first)
@@ -319,7 +348,7 @@ func TestSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := newLink(c)
-		if err := l.write(t.Context(), registerFrame("test", wire.CapText)); err != nil {
+		if err := l.write(t.Context(), registerFrame("test", wire.CapText, nil)); err != nil {
 			t.Fatal(err)
 		}
 		p := receive(t, "connection", h.peers)

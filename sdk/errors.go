@@ -23,6 +23,11 @@ type RegisterError struct{ Reason string }
 
 func (e *RegisterError) Error() string { return "host refused to register this adapter: " + e.Reason }
 
+// RejectedError is the host's word that it does not take an event or a file.
+type RejectedError struct{ Reason string }
+
+func (e *RejectedError) Error() string { return "the host does not take it: " + e.Reason }
+
 // RetryError is an error of the platform that passes: what was tried had no
 // effect and may be tried again after After (0 = when the caller likes).
 type RetryError struct {
@@ -31,8 +36,9 @@ type RetryError struct {
 }
 
 // Retry says that the platform did not take it, but may later, such as a rate
-// limit that names a delay. The SDK repeats such a call for a minute, then logs
-// it as lost. A nil err stays nil.
+// limit that names a delay. The host tries again, up to ten times within a quarter
+// of an hour, after After if that is at most 30 s; behind a host that waits for no
+// acknowledgement the SDK repeats the call for a minute. A nil err stays nil.
 func Retry(after time.Duration, err error) error {
 	if err == nil {
 		return nil

@@ -64,6 +64,9 @@ type testHost struct {
 	all      []*peer
 	refuse   func(request int) string // reason of a failed register_ack, "" = accept
 	reject   func(request int) int    // HTTP status in place of an upgrade, 0 = upgrade
+	grant    wire.Caps                // 0 = this host speaks protocol 1.0 alone
+	window   int                      // that it grants
+	cursor   string                   // that it has committed
 	serving  sync.WaitGroup
 }
 
@@ -137,7 +140,7 @@ func (h *testHost) serve(w http.ResponseWriter, r *http.Request) {
 	if refuse != nil {
 		reason = refuse(n)
 	}
-	_ = conn.Write(wire.RegisterAck{OK: reason == "", Error: reason}.Append(nil))
+	_ = conn.Write(h.acknowledge(p.register.Register, reason).Append(nil))
 	if reason != "" {
 		_ = conn.Close(wire.CloseRefused, reason)
 	} else {
@@ -151,6 +154,19 @@ func (h *testHost) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		p.frames <- string(frame)
 	}
+}
+
+func (h *testHost) acknowledge(said *wire.Register, reason string) wire.RegisterAck {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ack := wire.RegisterAck{OK: reason == "", Error: reason}
+	if h.grant != 0 && wire.Negotiate(said.Protocol) == wire.V11 {
+		declared, _ := wire.ParseCapsFor(said.Protocol, said.Capabilities)
+		ack.Protocol, ack.Channel = "1.1", wire.ChannelRef{ID: "1", Name: "test"}
+		ack.Capabilities, ack.Cursor = wire.Effective(declared, h.grant).Names(), h.cursor
+		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: 54_000, Window: h.window}
+	}
+	return ack
 }
 
 func (p *peer) write(t *testing.T, frames ...string) {

@@ -28,7 +28,7 @@ func TestDeliverFrames(t *testing.T) {
 		"empty text":  {Event{}, `{"type":"message","text":""}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := encode(&c.event)
+			got, err := encode(&c.event, "not in 1.0", dialect{})
 			if err != nil || string(got) != c.want {
 				t.Errorf("encode = %s, %v\nwant %s", got, err, c.want)
 			}
@@ -48,7 +48,7 @@ func TestDeliverRefusesWhatTheHostWould(t *testing.T) {
 		"ReplyCtx a channel":     {Event{ReplyCtx: make(chan int)}, "ReplyCtx"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &Host{links: newLinks()}
+			h := &Host{links: newLinks(), ids: newIDs()}
 			if err := h.Deliver(t.Context(), c.event); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Deliver = %v, want an error that names %s", err, c.want)
 			}

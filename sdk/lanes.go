@@ -11,27 +11,44 @@ import (
 // a time, different conversations at once. A conversation has a goroutine only
 // while it has frames.
 type lanes struct {
-	serve func(context.Context, *wire.Outbound)
+	serve func(context.Context, job)
 	slots chan struct{} // one token per frame that waits or is being served
 
 	mu      sync.Mutex
-	waiting map[string][]*wire.Outbound // by conversation; a key = its goroutine runs
-	idle    chan struct{}               // closed while waiting is empty
+	waiting map[string][]job // by conversation; a key = its goroutine runs
+	idle    chan struct{}    // closed while waiting is empty
 }
 
-func newLanes(bound int, serve func(context.Context, *wire.Outbound)) *lanes {
-	s := &lanes{serve: serve, slots: make(chan struct{}, bound), waiting: map[string][]*wire.Outbound{}, idle: make(chan struct{})}
+func newLanes(bound int, serve func(context.Context, job)) *lanes {
+	s := &lanes{serve: serve, slots: make(chan struct{}, bound), waiting: map[string][]job{}, idle: make(chan struct{})}
 	close(s.idle)
 	return s
 }
 
-// put queues the frame; at the bound it waits for room until ctx ends. ctx is
+// job is one frame for the adapter.
+type job struct {
+	*wire.Outbound
+	acked bool // the host waits for what becomes of it
+}
+
+// put queues the frame; at the bound it waits for room until ctx ends, or drops
+// what may be left out. ctx is
 // also what the frame is served with.
-func (s *lanes) put(ctx context.Context, out *wire.Outbound) error {
+func (s *lanes) put(ctx context.Context, out job) error {
+	if s.overtakes(out) {
+		return nil
+	}
 	select {
 	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	default:
+		if out.Type == wire.TypeStream || out.Type == wire.TypeStartTyping {
+			return nil // what may be left out holds nobody up
+		}
+		select {
+		case s.slots <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	id := out.ConversationID
 	s.mu.Lock()
@@ -47,15 +64,34 @@ func (s *lanes) put(ctx context.Context, out *wire.Outbound) error {
 	return nil
 }
 
+// overtakes puts a draft in the place of the one before it, if that still waits.
+func (s *lanes) overtakes(out job) bool {
+	if out.Type != wire.TypeStream {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	queue := s.waiting[out.ConversationID]
+	if len(queue) == 0 {
+		return false
+	}
+	last := &queue[len(queue)-1]
+	if last.Type != wire.TypeStream || last.MessageID != out.MessageID {
+		return false
+	}
+	*last = out
+	return true
+}
+
 func (s *lanes) work(ctx context.Context, id string) {
-	for out := s.next(id); out != nil; out = s.next(id) {
+	for out, ok := s.next(id); ok; out, ok = s.next(id) {
 		s.serve(ctx, out)
 		<-s.slots
 	}
 }
 
-// next takes the conversation's oldest frame; nil = none, and its goroutine must end.
-func (s *lanes) next(id string) *wire.Outbound {
+// next takes the conversation's oldest frame; false = none, and its goroutine must end.
+func (s *lanes) next(id string) (job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	queue := s.waiting[id]
@@ -64,10 +100,10 @@ func (s *lanes) next(id string) *wire.Outbound {
 		if len(s.waiting) == 0 {
 			close(s.idle)
 		}
-		return nil
+		return job{}, false
 	}
 	s.waiting[id] = queue[1:]
-	return queue[0]
+	return queue[0], true
 }
 
 // drained waits until no frame is left, or ctx ends, and reports which.

@@ -24,9 +24,10 @@ import (
 //	--url     PONTOON_URL      the host, default http://127.0.0.1:8080
 //	--token   PONTOON_TOKEN    the channel's token; a flag shows in the process list
 //	--config  PONTOON_CONFIG   configuration: JSON text that begins with {, or a file
+//	--protocol                 the newest to speak, 1.0 or 1.1
 //	--verbose                  log debug lines
 //
-// A program that a host has started as a plugin needs none of these: it is
+// A program that a host has started as a plugin needs none of the first three: it is
 // configured and connected by the host (docs/plugins.md), and ends with it.
 //
 // A flag wins over its variable. The exit status is 0 after SIGINT, SIGTERM or
@@ -74,12 +75,15 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
+const protocolUsage = "the newest `version` of the bridge protocol to speak, 1.0 or 1.1"
+
 func optionsOf(name string, args []string, getenv func(string) string, stderr io.Writer) (Options, error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	address := flags.String("url", "", "the host's `address` (PONTOON_URL, default "+DefaultURL+")")
 	token := flags.String("token", "", "the channel's `token`; better in PONTOON_TOKEN, a flag shows in the process list")
 	config := flags.String("config", "", "configuration: a JSON `file`, or JSON text that begins with { (PONTOON_CONFIG)")
+	protocol := flags.String("protocol", "", protocolUsage)
 	verbose := flags.Bool("verbose", false, "log debug lines")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -98,7 +102,7 @@ func optionsOf(name string, args []string, getenv func(string) string, stderr io
 		}
 		return getenv(variable)
 	}
-	o := Options{URL: given(*address, "PONTOON_URL"), Token: strings.TrimSpace(given(*token, "PONTOON_TOKEN"))}
+	o := Options{Protocol: *protocol, URL: given(*address, "PONTOON_URL"), Token: strings.TrimSpace(given(*token, "PONTOON_TOKEN"))}
 	if o.Token == "" {
 		return Options{}, usageError("no token: set PONTOON_TOKEN to the channel's token, or let a host run this as a plugin")
 	}

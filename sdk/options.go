@@ -28,6 +28,12 @@ type Options struct {
 	Config json.RawMessage
 	// Log takes the SDK's own lines and the adapter's; nil = slog.Default().
 	Log *slog.Logger
+	// Protocol is the newest that is spoken: "1.0" or "1.1"; "" = 1.1. A host of
+	// 1.0 needs no "1.0": it says itself that it speaks no more.
+	Protocol string
+	// NoAck leaves out acknowledgements in both directions: Deliver returns when
+	// the event is written, and the host takes what it wrote for sent.
+	NoAck bool
 
 	dial   dialFunc // nil = WebSocket to URL
 	dialed bool     // dial waits for the host: there is no need to wait before it

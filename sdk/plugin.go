@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
@@ -32,7 +31,7 @@ var (
 // startPlugin is Start for a process that a host has started. Configuration and
 // connection come from it; flags for the other mode are ignored.
 func startPlugin(ctx context.Context, platform string, a Adapter, args []string, stderr io.Writer) error {
-	verbose, err := pluginFlags(args)
+	given, err := pluginFlags(args)
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,9 @@ func startPlugin(ctx context.Context, platform string, a Adapter, args []string,
 		}
 	}()
 	done := make(chan error, 1)
-	go func() { done <- servePlugin(ctx, platform, a, server, logTo(stderr, verbose)) }()
+	go func() {
+		done <- servePlugin(ctx, platform, a, server, Options{Protocol: given.protocol, Log: logTo(stderr, given.verbose)})
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -58,32 +59,39 @@ func startPlugin(ctx context.Context, platform string, a Adapter, args []string,
 	}
 }
 
-// pluginFlags reads what counts in plugin mode, from the same flags.
-func pluginFlags(args []string) (verbose bool, err error) {
+// givenFlags are what counts in plugin mode.
+type givenFlags struct {
+	verbose  bool
+	protocol string
+}
+
+// pluginFlags reads them, from the same flags as in the other mode.
+func pluginFlags(args []string) (given givenFlags, err error) {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	v := flags.Bool("verbose", false, "")
+	flags.BoolVar(&given.verbose, "verbose", false, "")
+	flags.StringVar(&given.protocol, "protocol", "", "")
 	for _, ignored := range []string{"url", "token", "config"} {
 		flags.String(ignored, "", "")
 	}
 	if err := flags.Parse(args); err != nil {
-		return false, usageError(err.Error())
+		return given, usageError(err.Error())
 	}
 	if flags.NArg() > 0 {
-		return false, usageError(fmt.Sprintf("found argument %q, expected only flags", flags.Arg(0)))
+		return given, usageError(fmt.Sprintf("found argument %q, expected only flags", flags.Arg(0)))
 	}
-	return *v, nil
+	return given, nil
 }
 
-func servePlugin(ctx context.Context, platform string, a Adapter, server *transport.PluginServer, log *slog.Logger) error {
+func servePlugin(ctx context.Context, platform string, a Adapter, server *transport.PluginServer, o Options) error {
 	wait, cancel := context.WithTimeoutCause(ctx, hostPatience, errNoHost)
 	setup, err := server.Setup(wait)
 	cancel()
 	if err != nil {
 		return endOfPlugin(err)
 	}
-	log = log.With("channel", setup.Channel)
-	err = Run(ctx, platform, a, Options{Config: setup.Config, Log: log, dial: accept(server), dialed: true})
+	o.Log, o.Config, o.dial, o.dialed = o.Log.With("channel", setup.Channel), setup.Config, accept(server), true
+	err = Run(ctx, platform, a, o)
 	if errors.Is(err, errStreamEnded) {
 		select {
 		case <-server.Gone(): // the whole service ended, and the stream with it

@@ -3,8 +3,11 @@ package sdk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Run connects the adapter to its host and serves it until ctx ends (nil), its
@@ -33,26 +36,48 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 		log.Info("adapter starts", "host", shown(address))
 		dial = dialWebSocket(address, o.Token)
 	}
-	send := &sender{adapter: a, log: log, insist: t.insist}
-	links := newLinks()
+	hello, caps, err := introduce(platform, a, o)
+	if err != nil {
+		return err
+	}
+	links, memory := newLinks(), newMemory()
+	send := &sender{adapter: a, log: log, insist: t.insist, links: links, memory: memory}
 	r := &runner{
 		adapter: a,
-		host:    &Host{Log: log, config: o.Config, links: links},
+		send:    send,
+		host:    &Host{Log: log, config: o.Config, links: links, ids: newIDs(), timing: t},
 		log:     log,
 		timing:  t,
 		connector: &connector{
-			dial: dial, dialed: o.dialed, hello: registerFrame(platform, capabilities(a)),
-			links: links, lanes: newLanes(maxPending, send.serve),
+			dial: dial, dialed: o.dialed, hello: hello, caps: caps,
+			links: links, memory: memory, lanes: newLanes(maxPending, send.serve),
 			log: log, timing: t, ready: make(chan struct{}),
 		},
 	}
 	return r.serve(ctx)
 }
 
+// introduce makes the register frame, and says what it declares.
+func introduce(platform string, a Adapter, o Options) ([]byte, wire.Caps, error) {
+	caps, profile := capabilities(a)
+	if o.NoAck {
+		caps &^= wire.CapAck
+	}
+	switch o.Protocol {
+	case "", wire.V11.String():
+		return registerFrame(platform, caps, &profile), caps, nil
+	case wire.V10.String():
+		caps &= wire.CapsV10
+		return registerFrame(platform, caps, nil), caps, nil
+	}
+	return nil, 0, fmt.Errorf("protocol: found %q, expected 1.0 or 1.1", o.Protocol)
+}
+
 // runner joins the two halves of an adapter's life: its own Run and the
 // connection. Either may end the other.
 type runner struct {
 	adapter   Adapter
+	send      *sender
 	host      *Host
 	log       *slog.Logger
 	timing    *timing
@@ -62,6 +87,7 @@ type runner struct {
 func (r *runner) serve(ctx context.Context) error {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
+	r.send.stopping = life.Done()
 	work, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by the grace
 	defer cutOff()
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -26,7 +27,7 @@ func (a *recorder) Send(_ context.Context, to Target, text string) (Receipt, err
 
 func (a *recorder) SendCard(_ context.Context, to Target, card *wire.Card) (Receipt, error) {
 	a.calls <- fmt.Sprintf("card %s %s %s %s", to.ConversationID, card.Header.Title, card.Elements[0].Content, card.Elements[1].Options[0].Value)
-	return Receipt{}, nil
+	return Receipt{Handle: "card-1"}, nil
 }
 
 func (a *recorder) SendButtons(_ context.Context, to Target, text string, rows [][]wire.Button) (Receipt, error) {
@@ -54,6 +55,26 @@ func (a *recorder) Edit(_ context.Context, to Target, handle, text string) (Rece
 	return Receipt{}, nil
 }
 
+func (a *recorder) Delete(_ context.Context, to Target, handle string) error {
+	a.calls <- fmt.Sprintf("delete %s %s", to.ConversationID, handle)
+	return nil
+}
+
+func (a *recorder) React(_ context.Context, to Target, handle, emoji string, remove bool) error {
+	a.calls <- fmt.Sprintf("react %s %s %s %t", to.ConversationID, handle, emoji, remove)
+	return nil
+}
+
+func (a *recorder) SendParts(_ context.Context, to Target, text string, parts []message.Part) (Receipt, error) {
+	a.calls <- fmt.Sprintf("parts %s %s %s", to.ConversationID, text, message.AppendParts(nil, parts))
+	return Receipt{}, nil
+}
+
+func (a *recorder) Stream(_ context.Context, to Target, d Draft) (Receipt, error) {
+	a.calls <- fmt.Sprintf("stream %s %s %s %d %t", to.ConversationID, d.ID, d.Text, len(d.Parts), d.Final)
+	return Receipt{}, nil
+}
+
 // everyFrame is one frame of each type that needs the adapter, and its call.
 func everyFrame() (frames, calls []string) {
 	card := &wire.Card{Header: &wire.Header{Title: "T"}, Elements: []wire.Element{
@@ -72,6 +93,15 @@ func everyFrame() (frames, calls []string) {
 		{wire.Frame{Type: wire.TypeSendImage, Image: &wire.Image{URL: "u", Caption: "cap"}}, "image c u cap"},
 		{wire.Frame{Type: wire.TypeSendFile, File: &wire.File{Path: "/p", Filename: "n"}}, "file c /p n"},
 		{wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: "h", Text: "new"}, "edit c h new"},
+		{wire.Frame{Type: wire.TypeDeleteMessage, MessageID: "m", PreviewHandle: "h"}, "delete c h"},
+		{wire.Frame{Type: wire.TypeSendReaction, MessageID: "m", Emoji: "👀", Remove: true}, "react c m 👀 true"},
+		{wire.Frame{Type: wire.TypeSendParts, Text: "t", Parts: []byte(`[{"type":"text","text":"t"}]`)}, `parts c t [{"type":"text","text":"t"}]`},
+		{wire.Frame{Type: wire.TypeSendForm, UI: []byte(`{"type":"ui","uiId":"f","components":[{"type":"heading","text":"H"}]}`)},
+			`parts c H [{"type":"ui","uiId":"f","components":[{"type":"heading","text":"H"}]}]`},
+		{wire.Frame{Type: wire.TypeSendAudio, Audio: &wire.Audio{URL: "u", MimeType: "audio/ogg", DurationMS: 5, Caption: "cap"}},
+			`parts c cap [{"type":"audio-output","mimeType":"audio/ogg","status":"completed","durationMs":5,"url":"u"}]`},
+		{wire.Frame{Type: wire.TypeStream, MessageID: "m", Text: "on", Parts: []byte(`[]`)}, "stream c m on 0 false"},
+		{wire.Frame{Type: wire.TypeStreamEnd, MessageID: "m", Text: "one", Parts: []byte(`[{"type":"text","text":"one"}]`)}, "stream c m one 1 true"},
 	} {
 		frames = append(frames, string(f.frame.Append(nil, wire.Routing{ConversationID: "c"})))
 		calls = append(calls, f.call)
@@ -114,7 +144,7 @@ func TestWhatTheAdapterCannotShowIsLoggedAndSkipped(t *testing.T) {
 	_ = r.wait(t)
 	log := r.logs.String()
 	for want, n := range map[string]int{
-		errLacking.Error(): 7, "fault=host outcome=refused": 7, "level=DEBUG msg=\"frame of unknown type ignored\" platform=test type=of_the_future": 1,
+		errLacking.Error(): 14, "fault=host outcome=refused": 14, "level=DEBUG msg=\"frame of unknown type ignored\" platform=test type=of_the_future": 1,
 		"can't be read": 2, "code=bad_json": 1, "the reason": 1,
 	} {
 		if got := strings.Count(log, want); got != n {
@@ -138,8 +168,8 @@ func TestFailuresSayWhoseFaultItWas(t *testing.T) {
 				t.Errorf("%v does not wrap its cause", c.err)
 			}
 			var l logs
-			s := sender{adapter: &plain{send: func(context.Context, Target, string) error { return c.err }}, log: l.logger()}
-			s.serve(t.Context(), &wire.Outbound{Frame: wire.Frame{Type: wire.TypeSend, Text: "private"}})
+			s := sender{memory: newMemory(), adapter: &plain{send: func(context.Context, Target, string) error { return c.err }}, log: l.logger()}
+			s.serve(t.Context(), job{Outbound: &wire.Outbound{Frame: wire.Frame{Type: wire.TypeSend, Text: "private"}}})
 			if !strings.Contains(l.String(), c.want) || strings.Contains(l.String(), "private") {
 				t.Errorf("log = %s, want %s, and not the text", l.String(), c.want)
 			}
@@ -227,14 +257,14 @@ func TestOneConversationInOrderManyAtOnce(t *testing.T) {
 func TestLanesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := newLanes(3, func(ctx context.Context, _ *wire.Outbound) { <-release })
+		s := newLanes(3, func(ctx context.Context, _ job) { <-release })
 		if !s.drained(t.Context()) {
 			t.Error("empty lanes are not drained")
 		}
 		accepted := 0
 		go func() {
 			for i := range 5 {
-				if s.put(t.Context(), &wire.Outbound{Routing: wire.Routing{ConversationID: fmt.Sprint(i % 2)}}) == nil {
+				if s.put(t.Context(), job{Outbound: &wire.Outbound{Routing: wire.Routing{ConversationID: fmt.Sprint(i % 2)}}}) == nil {
 					accepted++
 				}
 			}
@@ -243,12 +273,17 @@ func TestLanesAreBounded(t *testing.T) {
 		if accepted != 3 {
 			t.Errorf("%d frames accepted, want 3", accepted)
 		}
+		for _, lossy := range []wire.Type{wire.TypeStartTyping, wire.TypeStream} {
+			if err := s.put(t.Context(), job{Outbound: &wire.Outbound{Frame: wire.Frame{Type: lossy}}}); err != nil || len(s.waiting) > 2 {
+				t.Errorf("%s over the bound: %v, %d lanes", lossy, err, len(s.waiting))
+			}
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if s.drained(ctx) {
 			t.Error("busy lanes are drained")
 		}
-		if err := s.put(ctx, &wire.Outbound{}); err == nil {
+		if err := s.put(ctx, job{Outbound: &wire.Outbound{}}); err == nil {
 			t.Error("put over the bound did not end with its context")
 		}
 		close(release)
@@ -262,13 +297,13 @@ func TestLanesAreBounded(t *testing.T) {
 func TestRetryIsRepeatedUntilItHasAnOutcome(t *testing.T) {
 	calls := 0
 	l := &logs{}
-	s := sender{insist: time.Minute, log: l.logger(), adapter: &plain{send: func(context.Context, Target, string) error {
+	s := sender{memory: newMemory(), insist: time.Minute, log: l.logger(), adapter: &plain{send: func(context.Context, Target, string) error {
 		if calls++; calls < 3 {
 			return Retry(time.Millisecond, errors.New("busy"))
 		}
 		return nil
 	}}}
-	s.serve(t.Context(), &wire.Outbound{Frame: wire.Frame{Type: wire.TypeSend, Text: "x"}})
+	s.serve(t.Context(), job{Outbound: &wire.Outbound{Frame: wire.Frame{Type: wire.TypeSend, Text: "x"}}})
 	if calls != 3 || l.String() != "" {
 		t.Errorf("called %d times, logged %q", calls, l.String())
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -17,6 +18,9 @@ const (
 	kindButtons kind = "buttons"
 	kindImage   kind = "image"
 	kindFile    kind = "file"
+	kindAudio   kind = "audio"
+	kindForm    kind = "form"
+	kindDeleted kind = "deleted" // its place is kept, so that the order tells no lies
 )
 
 // state is what became of something that the user did.
@@ -25,7 +29,7 @@ type state string
 const (
 	stateSending state = "sending"
 	stateWaiting state = "waiting" // the host was not there for patience
-	stateSent    state = "sent"    // the host has it: Host.Deliver returned nil
+	stateSent    state = "sent"    // it is on the host's disk: Host.Deliver returned nil
 	stateFailed  state = "failed"  // it never will; Reason says why
 )
 
@@ -46,14 +50,22 @@ type entry struct {
 	Chosen  map[int]int     `json:"chosen,omitempty"` // group of buttons → the one that was pressed
 	Media   *media          `json:"media,omitempty"`
 	Edited  bool            `json:"edited,omitempty"`
+	Growing bool            `json:"growing,omitempty"` // a stream without its end
+	Form    *message.UIPart `json:"form,omitempty"`
+	Values  map[string]any  `json:"values,omitempty"` // what the form was answered with
+	Files   []attached      `json:"files,omitempty"`  // that the user sent with it
 
-	frame   []byte    // the entry frame, as JSON
-	event   sdk.Event // what the user did, for the host
-	of      *press    // the button, if Kind is press
-	replies string    // the ReplyCtx of what it answers, if it is from the host
-	alias   string    // the host's own name for it, once an edit used one
-	grant   *grant    // the file behind Media.URL
-	gone    bool      // the ring has dropped it
+	frame    []byte    // the entry frame, as JSON
+	draft    string    // the host's id of the stream that it shows
+	claims   []string  // ids of uploads that come with it
+	uploads  []*upload // the same, once it is taken
+	event    sdk.Event // what the user did, for the host
+	formSize int       // about what event.Form takes, in bytes
+	of       *press    // the button, if Kind is press
+	replies  string    // the ReplyCtx of what it answers, if it is from the host
+	alias    string    // the host's own name for it, once an edit used one
+	grant    *grant    // the file behind Media.URL
+	gone     bool      // the ring has dropped it
 }
 
 // media is an image or a file. URL is one of ours, or http, https or (for an
@@ -65,10 +77,21 @@ type media struct {
 	Bytes   int64  `json:"bytes,omitempty"` // 0 = unknown
 }
 
-// press is a pressed button: the message that showed it, and where in it.
+// attached is a file of the user's, as the page shows it. ID is that of the upload.
+type attached struct {
+	ID    string `json:"id"`
+	URL   string `json:"url"`
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+	Image bool   `json:"image,omitempty"`
+}
+
+// press is a pressed button: the message that showed it, and where in it. For a
+// form it is the button that sends it, and values what it says.
 type press struct {
 	message      string
 	group, index int
+	values       map[string]any
 }
 
 // encode renews the frame after a change.

@@ -1,9 +1,15 @@
 package webchat
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -67,8 +73,33 @@ func TestInjection(t *testing.T) {
 		check(err)
 		_, err = r.adapter.Edit(ctx, to, handle.Handle, text)
 		check(err)
+		options := []message.UIOption{{Value: text, Label: text}}
+		_, err = r.adapter.SendParts(ctx, to, text, []message.Part{message.NewForm(message.UIPart{UIID: text, Submit: &message.UISubmit{Label: text}, Components: []message.UIComponent{
+			{Type: message.UIHeading, Text: text}, {Type: message.UIText, Text: text},
+			{Type: message.UIInput, Name: "a" + text, Label: text, Placeholder: text, Default: []byte(quote(text))}, {Type: message.UITextarea, Name: text, Label: text},
+			{Type: message.UISelect, Name: "b" + text, Label: text, Options: options}, {Type: message.UIRadio, Name: "c" + text, Label: text, Options: options},
+			{Type: message.UICheckbox, Name: "d" + text, Label: text}, {Type: message.UICheckboxGroup, Name: "e" + text, Label: text, Options: options},
+		}})})
+		check(err)
+		_, err = r.adapter.Stream(ctx, to, sdk.Draft{ID: text, Text: text})
+		check(err)
+		if _, err = r.adapter.SendParts(ctx, to, text, []message.Part{message.NewAudioOutput(message.AudioOutputPart{MimeType: text, URL: text})}); err == nil && !strings.HasPrefix(text, "https://") {
+			t.Errorf("%q is taken for the address of a sound", text)
+		}
 	}
-	p.is("all is shown", "document.querySelectorAll('#log .card').length === %d", len(corpus))
+	p.is("all is shown", "document.querySelectorAll('#log form').length === %d && document.querySelectorAll('#log .card').length === %d", len(corpus), 2*len(corpus))
+	p.js(nil, "[...document.querySelectorAll('#log form')].forEach(f => f.requestSubmit())") // as fast as a script, not as a person
+	p.is("answers go under their names", "document.querySelectorAll('#log .mine.press').length > 10")
+	name := absolute(t, "../../../host/internal/agent/assets/echo.png")
+	evil := filepath.Join(t.TempDir(), "<img src=x onerror=alert(1)>.png")
+	b, err := os.ReadFile(name)
+	check(err)
+	check(os.WriteFile(evil, b, 0o600))
+	p.do(chromedp.SetUploadFiles("#files", []string{evil}, chromedp.ByQuery))
+	p.is("the file is attached", "document.querySelector('#attached li:not(.busy)')?.innerText.includes('<img src=x')")
+	p.do(chromedp.Focus("#text", chromedp.ByQuery))
+	p.key("Enter")
+	p.is("and shown", "document.querySelector('#log .own img')")
 	p.shows(corpus[0])
 	for _, text := range []string{corpus[0], corpus[5], corpus[6]} {
 		p.says(text)
@@ -76,7 +107,8 @@ func TestInjection(t *testing.T) {
 	}
 	var strange []string
 	p.js(&strange, `[...document.querySelectorAll('#log *')].filter(e =>
-		!['ARTICLE', 'DIV', 'SPAN', 'P', 'A', 'BUTTON', 'SECTION', 'H2', 'HR', 'LABEL', 'SELECT', 'OPTION', 'STRONG', 'CODE', 'TIME', 'IMG', 'svg', 'path'].includes(e.tagName) ||
+		!['ARTICLE', 'DIV', 'SPAN', 'P', 'A', 'BUTTON', 'SECTION', 'H2', 'HR', 'LABEL', 'SELECT', 'OPTION', 'STRONG', 'CODE', 'TIME', 'IMG', 'svg', 'path',
+		 'FORM', 'INPUT', 'TEXTAREA', 'FIELDSET', 'LEGEND', 'AUDIO'].includes(e.tagName) ||
 		[...e.attributes].some(a => a.name.startsWith('on') || a.name === 'style' || a.name === 'srcdoc') ||
 		e.tagName === 'A' && !/^https?:/.test(e.href) || e.tagName === 'IMG' && !/^(https?:|data:image\/png)/.test(e.src)).map(e => e.outerHTML.slice(0, 120))`)
 	if len(strange) > 0 {

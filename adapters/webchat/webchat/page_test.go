@@ -2,6 +2,8 @@ package webchat
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,6 +99,60 @@ func TestPage(t *testing.T) {
 	beside.shows("echo: in step")
 	p.quiet()
 	beside.quiet()
+}
+
+// A stream that grows, a form that is filled in, and files, as a user sees them.
+func TestRichPage(t *testing.T) {
+	r := startRig(t, "")
+	p := openTab(t, r.url+"/", nil)
+	p.online()
+	p.says("!stream one two three")
+	p.is("the answer grows", `document.querySelector('#log .growing .text')?.innerText === 'echo: one' &&
+		document.querySelector('#log .growing').getAttribute('aria-live') === 'off'`)
+	p.shot("stream")
+	p.is("in its place, to its end", `[...document.querySelectorAll('#log .msg:not(.mine)')].map(m => m.querySelector('.text').innerText).join() === 'echo: one two three' &&
+		!document.querySelector('.growing') && document.querySelector('#log .msg:not(.mine)').getAttribute('aria-live') === 'polite'`)
+
+	p.says("!form")
+	p.is("a form with labels", `document.querySelector('#log form.form h2')?.textContent === 'A form' &&
+		[...document.querySelectorAll('#log form.form label')].map(l => l.control.id && l.textContent).join() === 'Your name *,Colour'`)
+	p.clicks("Send")
+	p.is("what is required is asked for", "document.querySelector('#log form.form input:invalid') && document.querySelectorAll('#log .mine').length === 2")
+	p.tabs("the field", "e.matches('#log form.form input')")
+	p.do(input.InsertText("Ann <b>"))
+	p.shot("form")
+	p.js(nil, "document.querySelector('#log form.form select').value = 'blue'")
+	p.key("Enter")
+	p.shows("echo: colour: blue\nname: Ann <b>")
+	p.shows("Your name: Ann <b>\nColour: Blue")
+	p.is("it is spent", `%s?.getAttribute('aria-disabled') === 'true' && document.querySelector('#log form.form input').readOnly &&
+		document.querySelector('#log form.form input').value === 'Ann <b>' && document.querySelector('#log form.form select').value === 'blue'`, button("Send"))
+
+	png, text := absolute(t, "../../../host/internal/agent/assets/echo.png"), filepath.Join(t.TempDir(), "notes ü.txt")
+	if err := os.WriteFile(text, []byte("some notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.do(chromedp.SetUploadFiles("#files", []string{png, text}, chromedp.ByQuery))
+	p.is("both are attached", "document.querySelectorAll('#attached li:not(.busy)').length === 2 && document.querySelector('#send').getAttribute('aria-disabled') === 'false'")
+	p.shot("attached")
+	p.says("two files")
+	p.shows("echo: two files")
+	history := `document.querySelector('#log .own img')?.naturalWidth > 0 && document.querySelector('#log .own img').alt === 'echo.png' &&
+		document.querySelector('#log .mine a.file')?.download === 'notes ü.txt' && document.querySelector('#attached').hidden`
+	p.is("both are shown", "%s", history)
+	p.do(chromedp.SetUploadFiles("#files", []string{text}, chromedp.ByQuery))
+	p.is("one is attached", "document.querySelector('#attached li:not(.busy)')")
+	p.js(nil, "document.querySelector('#attached button').click()")
+	p.is("and removed", "document.querySelector('#attached').hidden && document.querySelector('#send').getAttribute('aria-disabled') === 'true'")
+	p.do(chromedp.Reload())
+	p.online()
+	p.is("both are still shown", "%s", history)
+	p.is("the form is still spent", "document.querySelector('#log form.form input').readOnly")
+	p.shot("rich")
+
+	r.send(p.conversation(), map[string]any{"parts": []map[string]any{{"type": "audio-output", "mimeType": "audio/ogg", "status": "completed", "url": r.host.url + "/assets/none.ogg"}}})
+	p.is("sound can be played", "document.querySelector('#log audio')?.controls")
+	p.quiet()
 }
 
 func TestComposer(t *testing.T) {

@@ -29,11 +29,14 @@ func (s *store) act(c *conversation, e *entry) *refusal {
 	if !c.pace.Allow() {
 		return &refusal{"too fast", time.Second}
 	}
-	if e.of != nil {
-		if why := c.choose(e.of); why != "" {
-			return &refusal{Reason: why}
-		}
+	ups, why := s.find(c.id, e.claims)
+	if why == "" && e.of != nil {
+		why = c.choose(e.of)
 	}
+	if why != "" {
+		return &refusal{Reason: why}
+	}
+	s.claimUploads(e, ups)
 	e.State = stateSending
 	s.add(c, e)
 	e.event.SessionKey = "webchat:" + c.id + ":" + c.id
@@ -48,13 +51,20 @@ func (s *store) act(c *conversation, e *entry) *refusal {
 }
 
 // size is about what e takes while it waits.
-func (e *entry) size() int { return len(e.event.Text) + len(e.event.Action) + len(e.Text) }
+func (e *entry) size() int { return len(e.event.Text) + len(e.event.Action) + len(e.Text) + e.formSize }
 
 // choose marks the button, if its message is still there. Buttons below a text
 // are one question with one answer; a card's may be pressed again.
 func (c *conversation) choose(p *press) (why string) {
 	shown := c.byID[p.message]
 	if shown == nil {
+		return ""
+	}
+	if p.values != nil {
+		if shown.Values != nil {
+			return "this form is already sent"
+		}
+		shown.Values = p.values
 		return ""
 	}
 	if _, answered := shown.Chosen[p.group]; answered && shown.Kind == kindButtons {
@@ -82,7 +92,7 @@ func (s *store) wakeCourier() {
 }
 
 // claim returns the conversations that have work and nobody at it. Each must be
-// drained until head returns nil, or released.
+// drained until head returns nil, or unclaimed.
 func (s *store) claim() []*conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +117,8 @@ func (s *store) head(c *conversation) *entry {
 	return c.queue[0]
 }
 
-// release ends a claim with work left.
-func (s *store) release(c *conversation) {
+// unclaim ends a claim with work left.
+func (s *store) unclaim(c *conversation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.draining = false
@@ -130,10 +140,14 @@ func (s *store) settle(c *conversation, e *entry, what state, reason string) {
 	defer s.mu.Unlock()
 	c.queue = c.queue[1:]
 	s.wait -= e.size()
-	e.State, e.Reason, e.event = what, reason, sdk.Event{}
+	e.State, e.Reason, e.event, e.formSize = what, reason, sdk.Event{}, 0
+	for _, up := range e.uploads {
+		up.waits--
+	}
 	if p := e.of; p != nil && what == stateFailed {
 		if shown := c.byID[p.message]; shown != nil {
 			delete(shown.Chosen, p.group)
+			shown.Values = nil
 			s.changed(c, shown)
 		}
 	}

@@ -22,13 +22,16 @@ const (
 	maxAction = wire.MaxFrame / 2
 	// maxUser and maxLabel bound names and labels, in characters.
 	maxUser, maxLabel = 64, 200
+	// maxAttached bounds the files of one message, maxQuestions the answers of a
+	// form, maxAnswers what is shown of them, in bytes.
+	maxAttached, maxQuestions, maxAnswers = 10, 200, 4000
 	// nobody is who has not said a name.
 	nobody = "you"
 )
 
 // request is a frame of the browser; which fields count follows from Type.
 type request struct {
-	Type string `json:"type"` // hello, say or press
+	Type string `json:"type"` // hello, say, press or submit
 
 	Key   string `json:"key"`   // hello: opens the conversation
 	Epoch string `json:"epoch"` // hello: what Since belongs to
@@ -38,11 +41,16 @@ type request struct {
 	Name string `json:"name"` // the user's
 	Text string `json:"text"` // say
 
+	Files []string `json:"files"` // say: ids of uploads
+
 	Message string `json:"message"` // press: the entry that shows the button
 	Group   int    `json:"group"`   // press: which buttons of it
 	Index   int    `json:"index"`   // press: which of those
 	Value   string `json:"value"`   // press: the action
-	Label   string `json:"label"`   // press: what the button says
+	Label   string `json:"label"`   // press: what the button says; submit: the answers in words
+
+	Form   string         `json:"form"`   // submit: the form's uiId
+	Values map[string]any `json:"values"` // submit: by the component's name, a string, boolean or list of strings
 }
 
 var (
@@ -88,23 +96,71 @@ func (req *request) entry() (*entry, error) {
 	switch req.Type {
 	case "say":
 		text := strings.TrimRightFunc(clean(req.Text), unicode.IsSpace)
-		if strings.TrimSpace(text) == "" {
+		if strings.TrimSpace(text) == "" && len(req.Files) == 0 {
 			return nil, errors.New("the message is empty")
+		}
+		if len(req.Files) > maxAttached {
+			return nil, fmt.Errorf("the message has %d files, at most %d are allowed", len(req.Files), maxAttached)
 		}
 		if len(text) > maxText {
 			return nil, fmt.Errorf("the message has %d bytes, at most %d are allowed", len(text), maxText)
 		}
-		e.Kind, e.Text, e.event.Text = kindText, text, text
+		e.Kind, e.Text, e.event.Text, e.claims = kindText, text, text, req.Files
 	case "press":
 		if req.Value == "" || len(req.Value) > maxAction || req.Group < 0 || req.Index < 0 {
 			return nil, errors.New("the button has no value that can be sent")
 		}
 		e.Kind, e.Text, e.event.Action = kindPress, oneLine(req.Label, maxLabel), req.Value
-		e.of = &press{req.Message, req.Group, req.Index}
+		e.of = &press{message: req.Message, group: req.Group, index: req.Index}
+	case "submit":
+		size, err := req.answers()
+		if err != nil {
+			return nil, err
+		}
+		e.Kind, e.Text, e.formSize = kindPress, clip(clean(req.Label), maxAnswers), size
+		e.event.Form = &sdk.Form{ID: req.Form, Values: req.Values}
+		e.of = &press{message: req.Message, values: req.Values}
 	default:
-		return nil, fmt.Errorf("type: found %q, expected say or press", req.Type)
+		return nil, fmt.Errorf("type: found %q, expected say, press or submit", req.Type)
 	}
 	return e, nil
+}
+
+// answers checks what a form says, and tells how large it is.
+func (req *request) answers() (size int, err error) {
+	if req.Form == "" || len(req.Form) > wire.MaxField || req.Values == nil || len(req.Values) > maxQuestions {
+		return 0, errors.New("the form has no name or answers that can be sent")
+	}
+	for name, v := range req.Values {
+		size += len(name)
+		switch v := v.(type) {
+		case bool:
+		case string:
+			size += len(v)
+		case []any:
+			for _, one := range v {
+				text, ok := one.(string)
+				if !ok {
+					return 0, fmt.Errorf("values.%.64s: found something else than text in the list", name)
+				}
+				size += len(text)
+			}
+		default:
+			return 0, fmt.Errorf("values.%.64s: expected text, yes or no, or a list of texts", name)
+		}
+	}
+	if size > maxText {
+		return 0, fmt.Errorf("the answers have %d bytes, at most %d are allowed", size, maxText)
+	}
+	return size, nil
+}
+
+// clip is s without what makes it longer than so many bytes.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // clean takes out what no keyboard writes: control characters but tab and line

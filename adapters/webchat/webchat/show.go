@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -108,6 +109,47 @@ func (a *Adapter) Edit(_ context.Context, to sdk.Target, handle, text string) (s
 		return sdk.Receipt{}, sdk.Retry(retryFull, err)
 	}
 	return sdk.Receipt{Handle: id}, nil
+}
+
+// Delete implements sdk.Editor: the message says no more than that it was there.
+func (a *Adapter) Delete(_ context.Context, to sdk.Target, handle string) error {
+	if err := known(to); err != nil {
+		return err
+	}
+	return sdk.Refused(a.store.remove(to.ConversationID, handle))
+}
+
+// Stream implements sdk.Streamer: the text grows in its place.
+func (a *Adapter) Stream(_ context.Context, to sdk.Target, d sdk.Draft) (sdk.Receipt, error) {
+	if err := known(to); err != nil {
+		return sdk.Receipt{}, err
+	}
+	id, err := a.store.grow(to.ConversationID, string(to.ReplyCtx), d)
+	if err != nil {
+		return sdk.Receipt{}, sdk.Retry(retryFull, err)
+	}
+	return sdk.Receipt{Handle: id}, nil
+}
+
+// Profile implements sdk.Profiler.
+func (a *Adapter) Profile() sdk.Profile {
+	return sdk.Profile{Parts: []string{message.TypeUI, message.TypeAudioOutput}}
+}
+
+// SendParts implements sdk.Rich for forms and sound; all else is said in words.
+func (a *Adapter) SendParts(_ context.Context, to sdk.Target, text string, parts []message.Part) (sdk.Receipt, error) {
+	e := &entry{Kind: kindText, Text: text}
+	if len(parts) == 1 {
+		if form, err := message.As[message.UIPart](parts[0]); err == nil {
+			e.Kind, e.Text, e.Form = kindForm, "", &form
+		} else if sound, err := message.As[message.AudioOutputPart](parts[0]); err == nil {
+			if err := checkURL(sound.URL); err != nil {
+				return sdk.Receipt{}, sdk.Refused(fmt.Errorf("audio.url: %w", err))
+			}
+			e.Kind, e.Text, e.Media = kindAudio, "", &media{URL: sound.URL, Caption: text}
+		}
+	}
+	return a.show(to, e)
 }
 
 // dataImage is what a browser shows without running anything. The page checks

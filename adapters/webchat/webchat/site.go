@@ -26,14 +26,16 @@ var pageFiles embed.FS
 
 // site is the HTTP side of one Run.
 type site struct {
-	ctx     context.Context // of Run: streams end with it
-	cfg     Config
-	addr    *net.TCPAddr
-	store   *store
-	log     *slog.Logger
-	assets  map[string]asset // by url path
-	slots   chan struct{}    // a token per stream
-	streams sync.WaitGroup
+	ctx    context.Context // of Run: streams end with it
+	cfg    Config
+	addr   *net.TCPAddr
+	store  *store
+	log    *slog.Logger
+	assets map[string]asset // by url path
+	slots  chan struct{}    // a token per stream
+
+	receiving chan struct{} // a token per upload
+	streams   sync.WaitGroup
 }
 
 // asset is one file of the page.
@@ -44,7 +46,7 @@ type asset struct {
 }
 
 func newSite(ctx context.Context, cfg Config, addr *net.TCPAddr, st *store, log *slog.Logger) (*site, error) {
-	s := &site{ctx: ctx, cfg: cfg, addr: addr, store: st, log: log, assets: map[string]asset{}, slots: make(chan struct{}, maxStreams)}
+	s := &site{ctx: ctx, cfg: cfg, addr: addr, store: st, log: log, assets: map[string]asset{}, slots: make(chan struct{}, maxStreams), receiving: make(chan struct{}, receiving)}
 	files, err := fs.ReadDir(pageFiles, "page")
 	if err != nil {
 		return nil, fmt.Errorf("read the page: %w", err)
@@ -94,10 +96,11 @@ func (s *site) server() *http.Server {
 	mux.HandleFunc("GET /", s.serveAsset)
 	mux.HandleFunc("GET /stream", s.serveStream)
 	mux.HandleFunc("GET /files/{token}", s.serveFile)
+	mux.HandleFunc("POST /upload", s.serveUpload)
 	return &http.Server{
 		Handler:           s.guard(mux),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second, // nothing here has a body
+		ReadTimeout:       10 * time.Second, // only an upload has a body, and more time
 		WriteTimeout:      5 * time.Minute,  // a large file over a slow line
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
@@ -126,10 +129,10 @@ func (s *site) serveAsset(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
 }
 
-// policy lets the page run its own files and nothing else; pictures may come
+// policy lets the page run its own files and nothing else; pictures and sound may come
 // from anywhere, since the host sends addresses. Trusted types make every
 // assignment of HTML text an error.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: http: https:; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: http: https:; media-src 'self' http: https:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // guard refuses who comes under a foreign name (DNS rebinding) or from a foreign

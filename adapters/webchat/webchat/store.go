@@ -47,9 +47,10 @@ type store struct {
 	mu    sync.Mutex
 	convs map[string]*conversation
 	files map[string]*grant // by token
-	last  uint64            // the latest number or revision
-	bytes int               // of all entries
-	wait  int               // bytes of all queues
+	uploads
+	last  uint64 // the latest number or revision
+	bytes int    // of all entries
+	wait  int    // bytes of all queues
 }
 
 // conversation is one browser's, or several that share its key. The store's
@@ -70,7 +71,7 @@ type conversation struct {
 func newStore(b bounds) *store {
 	return &store{
 		epoch: strings.ToLower(rand.Text()[:10]), work: make(chan struct{}, 1), bounds: b,
-		convs: map[string]*conversation{}, files: map[string]*grant{},
+		convs: map[string]*conversation{}, files: map[string]*grant{}, uploads: uploads{byID: map[string]*upload{}},
 	}
 }
 
@@ -129,6 +130,9 @@ func (s *store) drop(c *conversation) {
 	if e.grant != nil {
 		delete(s.files, e.grant.token)
 	}
+	for _, up := range e.uploads {
+		s.release(up)
+	}
 }
 
 // add makes e the conversation's newest entry and tells its browsers.
@@ -186,59 +190,9 @@ func (s *store) post(id string, e *entry) (handle string, err error) {
 	if err != nil {
 		return "", err
 	}
+	s.settleDrafts(c, "")
 	s.add(c, e)
 	return e.ID, nil
-}
-
-// edit replaces the text of the entry that handle names. The host of protocol
-// 1.0 never learns our handles: one that is not ours names the latest answer to
-// the same message, and keeps naming it. What can't be found is added.
-func (s *store) edit(id, handle, replies, text string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, err := s.open(id)
-	if err != nil {
-		return "", err
-	}
-	e := c.named(handle)
-	if e == nil && !strings.HasPrefix(handle, s.epoch+"-") {
-		e = c.latest(replies)
-	}
-	if e == nil {
-		e = &entry{Kind: kindText, Text: text, Edited: true, replies: replies, alias: handle}
-		s.add(c, e)
-		return e.ID, nil
-	}
-	if e.ID != handle {
-		e.alias = handle
-	}
-	e.Kind, e.Text, e.Edited = kindText, text, true
-	e.Card, e.Buttons, e.Chosen = nil, nil, nil
-	s.changed(c, e)
-	return e.ID, nil
-}
-
-// named finds the host's entry by our id or by its alias.
-func (c *conversation) named(handle string) *entry {
-	if e := c.byID[handle]; e != nil && e.Client == "" && e.Media == nil {
-		return e
-	}
-	for _, e := range slices.Backward(c.entries) {
-		if e.alias == handle && e.Client == "" {
-			return e
-		}
-	}
-	return nil
-}
-
-// latest finds the newest text that answers the message and has no alias yet.
-func (c *conversation) latest(replies string) *entry {
-	for _, e := range slices.Backward(c.entries) {
-		if e.Client == "" && e.Kind == kindText && e.alias == "" && e.replies == replies {
-			return e
-		}
-	}
-	return nil
 }
 
 // setTyping shows or ends the indicator.

@@ -132,7 +132,7 @@ func TestQueue(t *testing.T) {
 	if first.State != stateSent {
 		t.Errorf("state %q after sent", first.State)
 	}
-	s.release(c)
+	s.unclaim(c)
 	if got := s.claim(); len(got) != 1 || s.head(c).Client != "1" {
 		t.Error("what is left can't be claimed again")
 	}

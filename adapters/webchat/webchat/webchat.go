@@ -18,6 +18,10 @@
 // and for a reconnect, and no queue per browser. Send only stores: no browser,
 // slow or gone, holds it up.
 //
+// A file that the user attaches is posted to the adapter, which keeps it in a
+// directory of its own and gives it a name. The message that comes with that name
+// brings it to the host: so a host that is away loses neither.
+//
 // Run owns the HTTP server and a courier, which hands over what users did: one
 // goroutine per conversation that has something to hand over. A WebSocket has
 // two goroutines, its handler reads and one writes; Run waits for all of them.
@@ -49,12 +53,15 @@ type Adapter struct {
 }
 
 var (
-	_ sdk.Adapter = (*Adapter)(nil)
-	_ sdk.Cards   = (*Adapter)(nil)
-	_ sdk.Buttons = (*Adapter)(nil)
-	_ sdk.Media   = (*Adapter)(nil)
-	_ sdk.Typer   = (*Adapter)(nil)
-	_ sdk.Editor  = (*Adapter)(nil)
+	_ sdk.Adapter  = (*Adapter)(nil)
+	_ sdk.Cards    = (*Adapter)(nil)
+	_ sdk.Buttons  = (*Adapter)(nil)
+	_ sdk.Media    = (*Adapter)(nil)
+	_ sdk.Typer    = (*Adapter)(nil)
+	_ sdk.Editor   = (*Adapter)(nil)
+	_ sdk.Rich     = (*Adapter)(nil)
+	_ sdk.Streamer = (*Adapter)(nil)
+	_ sdk.Profiler = (*Adapter)(nil)
 )
 
 // New makes an adapter; its configuration (Config) comes from the host at Run.
@@ -110,6 +117,7 @@ func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
 	}
 	site.streams.Wait()
 	work.Wait()
+	a.store.forgetUploads()
 	return err
 }
 

@@ -74,9 +74,45 @@ func TestHello(t *testing.T) {
 	p.types("Yes")
 	p.prints("echo: yes")
 	p.types("!caps")
-	p.prints("caps: text")
+	p.prints("caps: text,ack")
 	p.signal(syscall.SIGINT)
 	p.waitExit()
+}
+
+// What protocol 1.1 adds to a terminal: files, and answers while they are made.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	linesOf(t, examples+"files/main.go", 90)
+	notes := filepath.Join(t.TempDir(), "notes.txt")
+	writeFile(t, notes, "some notes")
+	h := startHost(t)
+	env := []string{"PONTOON_URL=" + h.url, "PONTOON_TOKEN=" + h.channel("terminal", "")}
+	p := startProcess(t, env, filesBinary)
+	p.types("/file " + notes)
+	p.prints("echo: a file: notes.txt")
+	p.types("!stream one")
+	p.prints("… echo: one\necho: one")
+	p.types("!image")
+	p.prints("A pontoon bridge\n" + h.url + "/assets/echo.png\n[vision]")
+	p.types("/file " + notes + ".none")
+	p.types("/help")
+	eventually(t, "the help", func() bool { return strings.Contains(p.out.String(), "/notify") })
+	p.signal(syscall.SIGINT)
+	p.waitExit()
+	var list struct {
+		Messages []struct {
+			Text  string
+			Parts []struct{ FileName, MimeType string }
+		}
+	}
+	h.json(&list, "messages", "terminal")
+	found := false
+	for _, m := range list.Messages {
+		found = found || m.Text == "a file: notes.txt" && len(m.Parts) == 2 && m.Parts[1].FileName == "notes.txt" && m.Parts[1].MimeType == "text/plain"
+	}
+	if !found {
+		t.Errorf("the host has %+v", list.Messages)
+	}
 }
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")

@@ -124,7 +124,7 @@ func talkOverIRC(t *testing.T, command []string, asPlugin bool) {
 	alice.say("bot", "in private")
 	alice.reads("alice", "echo: in private")
 	alice.say("#ops", "bot: !caps")
-	alice.reads("#ops", "alice: caps: text")
+	alice.reads("#ops", "alice: caps: text,ack")
 	alice.say("#ops", "bot: !card")
 	for _, text := range []string{
 		"alice: *Every element*", "**Markdown** with a [link](https://example.org/)", "──────────", "[Help] [Say no]", "A list item  →  [Open]",
@@ -145,10 +145,12 @@ func talkOverIRC(t *testing.T, command []string, asPlugin bool) {
 		text := bob.ExpectNotice("bot", "#ops")
 		found = strings.HasSuffix(text, "maintenance at noon")
 	}
+	// The IRC server has taken it: that is what the adapter acknowledges.
+	eventually(t, "all is delivered", func() bool { return !strings.Contains(h.cli("messages", "irc-home"), "  (sent)") })
 	out := h.cli("messages", "irc-home")
 	t.Log("\n" + out)
-	holds(t, out, "→ #ops  alice: hello  (handled)", "← #ops  echo: echo: hello  (sent)", "→ alice  alice: in private  (handled)", "← alice  echo: echo: in private  (sent)",
-		"pontoon: maintenance at noon  (sent)")
+	holds(t, out, "→ #ops  alice: hello  (handled)", "← #ops  echo: echo: hello  (delivered)", "→ alice  alice: in private  (handled)", "← alice  echo: echo: in private  (delivered)",
+		"pontoon: maintenance at noon  (delivered)")
 	if strings.Contains(out, "nobody in particular") {
 		t.Error("the bot listens to what is not for it")
 	}
@@ -165,7 +167,9 @@ func talkOverIRC(t *testing.T, command []string, asPlugin bool) {
 		h.again()
 		alice.asks("#ops", "bot: back after "+way+"?", "alice: echo: back after "+way+"?")
 	}
-	holds(t, h.cli("messages", "irc-home"), "alice: hello  (handled)", "echo: echo: back after kill?  (sent)")
+	eventually(t, "the last answer is delivered", func() bool {
+		return strings.Contains(h.cli("messages", "irc-home"), "echo: echo: back after kill?  (delivered)")
+	})
 
 	if asPlugin {
 		h.stop() // and its plugin with it
@@ -176,6 +180,38 @@ func talkOverIRC(t *testing.T, command []string, asPlugin bool) {
 		}
 	}
 	alice.ExpectGone("bot", "#ops")
+}
+
+// What an IRC server will not say is refused; what it can't say now is tried
+// again, and in order, until it was said.
+func TestIRCAcknowledges(t *testing.T) {
+	t.Parallel()
+	server := irctest.Start(t, irctest.Options{})
+	config := fmt.Sprintf(`{"server":%q,"nick":"bot","channels":["#ops"],"flood":{"burst":20,"interval":"10ms"}}`, server.Addr)
+	h, _ := startIRC(t, config, []string{pontoonBinary, "adapter", "run", "irc"}, false)
+	alice := chatter{server.Dial(t, "alice"), t}
+	alice.Join("#ops")
+	alice.asks("#ops", "bot: are you there?", "alice: echo: are you there?")
+	h.cli("send", "irc-home", "#elsewhere", "into the void")
+	eventually(t, "it is refused", func() bool {
+		return strings.Contains(h.cli("messages", "irc-home"), "into the void  (failed/rejected)")
+	})
+
+	server.Stop(t)
+	h.cli("send", "irc-home", "#ops", "one")
+	h.cli("send", "irc-home", "#ops", "two")
+	server.Restart(t)
+	alice = chatter{server.Dial(t, "alice"), t}
+	alice.Join("#ops")
+	for _, text := range []string{"one", "two"} {
+		for got := ""; !strings.HasSuffix(got, text); {
+			got = alice.ExpectNotice("bot", "#ops")
+		}
+	}
+	eventually(t, "both are delivered", func() bool {
+		out := h.cli("messages", "irc-home")
+		return strings.Contains(out, ": one  (delivered)") && strings.Contains(out, ": two  (delivered)")
+	})
 }
 
 // A token that opens nothing, or no more, ends the adapter with one clear line.

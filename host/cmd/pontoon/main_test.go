@@ -34,7 +34,7 @@ const wait = 20 * time.Second
 var baseEnv = []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=20"}
 
 // The programs under test, built once.
-var pontoonBinary, ircBinary, helloBinary string
+var pontoonBinary, ircBinary, helloBinary, filesBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 			race = "-race=false"
 		}
 		for binary, pkg := range map[*string]string{
-			&pontoonBinary: ".", &ircBinary: "../../../adapters/irc", &helloBinary: examples + "hello",
+			&pontoonBinary: ".", &ircBinary: "../../../adapters/irc", &helloBinary: examples + "hello", &filesBinary: examples + "files",
 		} {
 			out := filepath.Join(dir, filepath.Base(pkg), "program")
 			*binary = out

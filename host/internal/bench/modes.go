@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // ModesConfig is what Modes runs.
@@ -38,6 +40,10 @@ func (c *ModesConfig) validate() error {
 	}
 	return nil
 }
+
+// modesAdapter makes the host's binary the adapter. It speaks protocol 1.0, whose
+// Deliver does not wait for the disk: one goroutine then keeps a window full.
+var modesAdapter = []string{"bench", "adapter", "--protocol", wire.V10.String()}
 
 // modes is one host with an adapter of each mode.
 type modes struct {
@@ -136,7 +142,7 @@ func (m *modes) writePlugins(window int, measurement int) error {
 	if err != nil {
 		return fmt.Errorf("encode configuration: %w", err)
 	}
-	e := entry{fmt.Sprintf("plugin-%d", measurement), []string{m.Exe, "bench", "adapter"}, measurement > 0, cfg}
+	e := entry{fmt.Sprintf("plugin-%d", measurement), append([]string{m.Exe}, modesAdapter...), measurement > 0, cfg}
 	b, err := json.Marshal(map[string]any{"plugins": []entry{e}})
 	if err != nil {
 		return fmt.Errorf("encode plugins.yaml: %w", err)
@@ -200,7 +206,7 @@ func (m *modes) byWebSocket(ctx context.Context, window, _ int) (Sample, error) 
 		return Sample{}, fmt.Errorf("encode configuration: %w", err)
 	}
 	var said tail
-	cmd := exec.Command(m.Exe, "bench", "adapter")
+	cmd := exec.Command(m.Exe, modesAdapter...)
 	bindToParent(cmd)
 	cmd.Env = []string{"PONTOON_URL=" + m.host.url, "PONTOON_TOKEN=" + m.token, "PONTOON_CONFIG=" + string(cfg)}
 	cmd.Stderr = &said

@@ -128,6 +128,34 @@ func TestOneInFlight(t *testing.T) {
 	c.nextSent("send") // this adapter can't edit
 }
 
+// Deletions and reactions are acknowledged under the id that they have, which is
+// that of the message that they are about.
+func TestActsAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("x")
+	c := h.attach11(t, row, "ack reaction delete_message")
+	c.send(`{"type":"message","conversation_id":"c","text":"hi","message_id":"tg-1"}`)
+	c.want(`{"type":"message_ack","message_id":"tg-1","ok":true}`)
+	answered := c.nextSent("send").MessageID
+	c.ok(answered, `"preview_handle":"tg-2"`)
+	asked := h.history(row)[0].ID.String()
+	h.operator("PUT", "/channels/x/messages/"+asked+"/reactions/%F0%9F%91%80", "", 202)
+	h.operator("DELETE", "/channels/x/messages/"+answered, "", 202)
+	h.mustSend(row, "c", "behind them")
+	if f := c.nextSent("send_reaction"); f.MessageID != "tg-1" {
+		t.Errorf("came as %+v", f)
+	}
+	c.quiet()
+	c.ok("tg-1")
+	if f := c.nextSent("delete_message"); f.MessageID != answered || f.PreviewHandle != "tg-2" {
+		t.Errorf("came as %+v", f)
+	}
+	c.ok(answered)
+	c.ok(c.nextSent("send").MessageID)
+	h.wantHistory(row, "in handled hi", "out delivered echo: hi", "out delivered 👀", "out delivered ", "out delivered behind them")
+}
+
 func TestOutboundAnswers(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -138,11 +138,10 @@ func (c *Channel) offerFrame(l *lane) {
 
 // Acknowledge takes the adapter's word on a frame.
 func (a *Attachment) Acknowledge(in *wire.Inbound) {
-	id, frame, ok := parseFrameID(in.MessageID)
 	c := a.channel
 	c.mu.Lock()
-	l := c.flights[id]
-	if !ok || l == nil || c.attached != a || !l.Acked(id, frame) {
+	l, id, frame := c.flightOf(in.MessageID)
+	if l == nil || c.attached != a || !l.Acked(id, frame) {
 		c.mu.Unlock() // late, or twice
 		return
 	}
@@ -166,6 +165,21 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 	}
 	c.mu.Unlock()
 	a.port.Flush()
+}
+
+// flightOf finds the message in flight whose frame has the id; nil = none. That of
+// a deletion or a reaction is of the message that it is about. The mutex must be held.
+func (c *Channel) flightOf(ref string) (l *lane, id store.MessageID, frame int) {
+	if id, frame, ok := parseFrameID(ref); ok && c.flights[id] != nil {
+		return c.flights[id], id, frame
+	}
+	for id, l := range c.flights {
+		_, due := l.Flight()
+		if due < len(l.parcel.Frames) && l.parcel.Frames[due].MessageID == ref && isOfAnother(&l.parcel.Frames[due]) {
+			return l, id, due
+		}
+	}
+	return nil, 0, 0
 }
 
 // maxDetail bounds what is kept of an adapter's reason, in bytes.

@@ -65,13 +65,18 @@ func (p *Parcel) identify() {
 	id := p.ID.String()
 	for i := range p.Frames {
 		switch f := &p.Frames[i]; {
-		case f.Type == wire.TypeDeleteMessage, f.Type == wire.TypeSendReaction: // theirs is that of another message
+		case isOfAnother(f):
 		case i == 0:
 			f.MessageID = id
 		default:
 			f.MessageID = id + "/" + strconv.Itoa(i+1)
 		}
 	}
+}
+
+// isOfAnother reports the frames whose message_id is that of an earlier message.
+func isOfAnother(f *wire.Frame) bool {
+	return f.Type == wire.TypeDeleteMessage || f.Type == wire.TypeSendReaction
 }
 
 // marshal encodes what can't fail: our own structs of strings and valid JSON.

@@ -23,6 +23,7 @@ let unseen = 0;
 const log = new Log(byId("log"), {
 	online: () => online,
 	press: (entry, group, index, value, label) => act({ type: "press", message: entry.id, group, index, value, label }),
+	submit: (entry, values, words) => act({ type: "submit", message: entry.id, form: entry.form.uiId, values, label: words }),
 	again,
 	discard: (entry) => forget(entry.client),
 	pressed: (id) => {
@@ -32,9 +33,10 @@ const log = new Log(byId("log"), {
 		}
 		return under;
 	},
+	answered: (id) => [...outbox.items.values()].find((item) => item.type === "submit" && item.message === id && !item.reason)?.values,
 });
 const follow = new Follow(byId("scroll"), byId("content"), byId("newer"));
-const composer = new Composer((text) => act({ type: "say", text }));
+const composer = new Composer((text, files = []) => act({ type: "say", text, ...(files.length > 0 && { files }) }), mine);
 settings(() => {
 	outbox.forget();
 	location.reload();
@@ -124,7 +126,7 @@ function act(what) {
 	outbox.put(item);
 	composer.note(online ? "" : away);
 	log.show(local(item));
-	if (item.type === "press") log.redraw(item.message);
+	if (item.type !== "say") log.redraw(item.message);
 	follow.end();
 	blank();
 	push();
@@ -135,7 +137,7 @@ function act(what) {
 function local(item) {
 	return {
 		client: item.id, at: item.at, text: item.text ?? item.label,
-		kind: item.type === "press" ? "press" : "text",
+		kind: item.type === "say" ? "text" : "press", files: item.files,
 		state: item.reason ? "failed" : "local", reason: item.reason,
 	};
 }
@@ -147,6 +149,7 @@ function push() {
 	for (const item of outbox.items.values()) {
 		if (item.reason || item.taken) continue;
 		const { at, taken, reason, ...frame } = item;
+		if (frame.files) frame.files = frame.files.map((f) => f.id);
 		if (connection.send(frame)) sending = item.id;
 		item.taken = true;
 		return;
@@ -176,7 +179,7 @@ function refused(frame) {
 function again(failed) {
 	const item = outbox.items.get(failed.client);
 	if (!item) {
-		act({ type: "say", text: failed.text });
+		act({ type: "say", text: failed.text ?? "", ...(failed.files && { files: failed.files }) });
 		return;
 	}
 	const { id, at, reason, taken, name: before, ...what } = item;

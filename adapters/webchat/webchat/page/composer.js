@@ -1,5 +1,6 @@
 // The composer: what the user types, and the settings beside it.
 
+import { Attach } from "./attach.js";
 import { name } from "./keep.js";
 
 const byId = (id) => document.getElementById(id);
@@ -11,9 +12,11 @@ export class Composer {
 	#hint = byId("hint");
 	#most = 120_000;
 	#note = "";
+	#attach;
 
-	// say takes a text that was sent.
-	constructor(say) {
+	// say takes a text that was sent, and its files; attach has those.
+	constructor(say, key) {
+		this.#attach = new Attach(key, { changed: () => this.#changed(), note: (text) => this.note(text) });
 		byId("composer").addEventListener("submit", (event) => {
 			event.preventDefault();
 			this.#submit(say);
@@ -59,11 +62,16 @@ export class Composer {
 
 	#submit(say) {
 		const text = this.#text.value.replace(/\s+$/, "");
-		if (text.trim() === "" || this.#over() > 0) return;
-		if (!say(text)) return;
+		if (!this.#ready()) return;
+		if (!say(text, this.#attach.take())) return;
 		this.#text.value = "";
 		this.#changed();
 		this.focus();
+	}
+
+	// ready: there is something to send, and all of it is here.
+	#ready() {
+		return (this.#text.value.trim() !== "" || this.#attach.count > 0) && !this.#attach.busy && this.#over() <= 0;
 	}
 
 	#over() {
@@ -75,7 +83,7 @@ export class Composer {
 		const field = this.#text, over = this.#over();
 		field.style.height = "auto";
 		field.style.height = field.scrollHeight + "px";
-		this.#send.setAttribute("aria-disabled", String(field.value.trim() === "" || over > 0));
+		this.#send.setAttribute("aria-disabled", String(!this.#ready()));
 		let hint = this.#note;
 		if (over > 0) hint = "Too long by " + over.toLocaleString() + " bytes: at most " + this.#most.toLocaleString() + " fit into one message";
 		else if (over > -this.#most / 10) hint = (-over).toLocaleString() + " of " + this.#most.toLocaleString() + " bytes left";

@@ -4,6 +4,7 @@ import { content } from "./parts.js";
 import { el } from "./text.js";
 
 const most = 500; // nodes; the adapter itself keeps fewer
+const focusable = "button, select, a, input, textarea";
 const together = 10 * 60_000; // ms; a longer pause shows the time
 
 const clock = new Intl.DateTimeFormat([], { timeStyle: "short" });
@@ -16,8 +17,9 @@ export class Log {
 	#items = []; // {key, entry, node, shown, place: [generation, n]}
 	#generation = 0;
 
-	// on has press(entry, group, index, value, label), again(entry), discard(entry)
-	// and pressed(id), the presses of this browser that are still under way.
+	// on has press(entry, group, index, value, label), submit(entry, values, words),
+	// again(entry), discard(entry) and pressed(id), the presses of this browser that
+	// are still under way, and answered(id), what it has answered to a form.
 	constructor(box, on) {
 		this.#box = box;
 		this.#on = on;
@@ -36,6 +38,7 @@ export class Log {
 		if (fresh) {
 			item = { key, node: el("article", { className: "msg new", title: full.format(entry.at) }) };
 			if (entry.client) item.node.classList.add("mine");
+			if (entry.growing) item.node.setAttribute("aria-live", "off"); // read out when it is whole
 		}
 		item.entry = entry;
 		item.place = [entry.n ? this.#generation : Infinity, entry.n ?? entry.at];
@@ -84,19 +87,24 @@ export class Log {
 	#render(item) {
 		const { entry, node } = item;
 		const chosen = { ...entry.chosen, ...this.#on.pressed(entry.id) };
-		const shown = JSON.stringify([entry.kind, entry.text, entry.card, entry.buttons, entry.media, chosen]);
+		const answered = entry.values ?? this.#on.answered(entry.id);
+		const shown = JSON.stringify([entry.kind, entry.text, entry.card, entry.buttons, entry.media, entry.form, entry.files, entry.growing, answered, chosen]);
 		if (shown !== item.shown) {
-			const same = item.text === entry.text; // only buttons changed: nothing to read out
+			const same = item.text === entry.text && !item.growing || entry.growing; // only buttons changed, or it is not whole: nothing to read out
 			if (item.shown !== undefined) node.setAttribute("aria-live", same ? "off" : "polite");
-			const focus = [...node.querySelectorAll("button, select, a")].indexOf(document.activeElement);
+			const focus = [...node.querySelectorAll(focusable)].indexOf(document.activeElement);
 			item.meta ??= el("p", { className: "meta", attrs: { "aria-live": "off" } });
 			node.replaceChildren(
 				item.time ?? "", el("span", { className: "hidden" }, entry.client ? (entry.kind === "press" ? "You chose: " : "You: ") : "Answer: "),
-				content(entry, (...what) => this.#on.press(entry, ...what), chosen), item.meta);
-			if (focus >= 0) node.querySelectorAll("button, select, a")[focus]?.focus();
+				content(entry, {
+					press: (...what) => this.#on.press(entry, ...what), submit: (...what) => this.#on.submit(entry, ...what), chosen, answered,
+				}), item.meta);
+			if (focus >= 0) node.querySelectorAll(focusable)[focus]?.focus();
 			item.shown = shown;
 			item.text = entry.text;
+			item.growing = entry.growing;
 		}
+		node.classList.toggle("growing", !!entry.growing);
 		node.classList.toggle("press", entry.kind === "press");
 		node.dataset.state = entry.state ?? "";
 		this.#meta(item);

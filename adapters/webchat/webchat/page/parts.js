@@ -1,9 +1,10 @@
 // What a message is made of, by kind. press(group, index, value, label) is told
 // when a button is; chosen tells which are pressed, by group.
 
+import { form } from "./form.js";
 import { el, link, paragraph, plain, rich, safeImage, safeURL } from "./text.js";
 
-export function content(entry, press, chosen) {
+export function content(entry, { press, submit, chosen, answered }) {
 	switch (entry.kind) {
 		case "card":
 			return card(entry.card, press, chosen);
@@ -13,8 +14,15 @@ export function content(entry, press, chosen) {
 			return image(entry.media);
 		case "file":
 			return file(entry.media);
+		case "audio":
+			return sound(entry.media);
+		case "form":
+			return el("section", { className: "bubble card", attrs: { "aria-label": "Form" } },
+				el("div", { className: "card-body" }, form(entry.form, answered, submit)));
+		case "deleted":
+			return bubble("", el("p", { className: "lost" }, "This message was deleted."));
 		default:
-			return bubble("", paragraph(entry.text ?? ""));
+			return bubble("", entry.text || !entry.files ? paragraph(entry.text ?? "") : "", ...(entry.files ?? []).map(attached));
 	}
 }
 
@@ -135,14 +143,37 @@ function image(media) {
 	return box;
 }
 
+// attached is a file of the user's own; without an address it is not here yet.
+function attached(f) {
+	const address = f.url ? safeURL(f.url) : "";
+	if (!address) return el("div", { className: "file" }, glyph(), el("span", {}, f.name));
+	if (!f.image) return download(address, f.name, f.bytes);
+	const img = el("img", { alt: f.name });
+	const open = link(address, img);
+	open.className = "own";
+	img.addEventListener("error", () => open.replaceWith(el("p", { className: "lost" }, f.name + " is no longer kept here.")));
+	img.src = address;
+	return open;
+}
+
+function sound(media) {
+	const address = safeURL(media.url);
+	if (!address) return bubble("", el("p", { className: "lost" }, "This sound can't be played."), caption(media));
+	return bubble("", el("audio", { controls: true, preload: "none", src: address, attrs: { "aria-label": media.caption || "Sound" } }), caption(media));
+}
+
 function file(media) {
 	const address = safeURL(media.url);
 	if (!address) return bubble("", el("p", { className: "lost" }, "This file can't be opened."), caption(media));
-	const name = media.name || decodeName(address);
-	const a = link(address, glyph(), el("span", {}, el("span", { className: "name", dir: "auto" }, name), el("span", { className: "size" }, address[0] === "/" ? size(media.bytes) : "at " + new URL(address).host)));
+	return bubble("", download(address, media.name || decodeName(address), media.bytes), caption(media));
+}
+
+// download is a link that keeps what it leads to. Only our own files have a size.
+function download(address, name, bytes) {
+	const a = link(address, glyph(), el("span", {}, el("span", { className: "name", dir: "auto" }, name), el("span", { className: "size" }, address[0] === "/" ? size(bytes) : "at " + new URL(address).host)));
 	a.className = "file";
-	a.download = media.name ?? "";
-	return bubble("", a, caption(media));
+	a.download = name;
+	return a;
 }
 
 function decodeName(address) {
