@@ -19,6 +19,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 	"github.com/pontoon-bridge/pontoon/schema"
 )
 
@@ -108,19 +109,29 @@ func (d *diarist) untilTaken() time.Duration {
 	return 0
 }
 
-// check compares history with what was acknowledged: each once, in order.
-func (h *host) check(channel string, acked []string) {
+// judge compares history with what was acknowledged: each once, in order.
+func (h *host) judge(r *torture.Row, channel string, acked []string) {
 	h.t.Helper()
-	var got []string
 	rows := h.history(channel)
 	slices.Reverse(rows)
-	for _, r := range rows {
-		if id, _, _ := strings.Cut(r.Text, "."); r.Direction == "in" && slices.Contains(acked, id) {
-			got = append(got, id)
+	places := map[string][]int{}
+	for at, row := range rows {
+		if id, _, _ := strings.Cut(row.Text, "."); row.Direction == "in" {
+			places[id] = append(places[id], at)
 		}
 	}
-	if !slices.Equal(got, acked) {
-		h.t.Errorf("acknowledged and stored are not the same: %d and %d messages\n%v\n%v", len(acked), len(got), acked, got)
+	last := -1
+	for _, id := range acked {
+		found := places[id]
+		if len(found) == 0 {
+			r.Lost++
+			continue
+		}
+		r.Duplicated += len(found) - 1
+		if found[0] < last {
+			r.Disordered++
+		}
+		last = found[0]
 	}
 }
 
@@ -139,10 +150,9 @@ func (h *host) ready(want bool) {
 
 // A disk of 2 MiB: messages are refused before SQLite fails, reads go on, and
 // they are taken again when there is room.
-func TestStorageFull(t *testing.T) {
+func TestTortureDiskFull(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	h := &host{t: t, data: filepath.Join(dir, "disk")}
+	h := &host{t: t, data: filepath.Join(t.TempDir(), "disk")}
 	if err := os.Mkdir(h.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -159,14 +169,17 @@ func TestStorageFull(t *testing.T) {
 		t.Errorf("refused after %d messages", len(d.acked))
 	}
 	h.ready(false)
-	h.check("full", d.acked)
+	r := torture.Row{Fault: "disk of 2 MiB nearly full"}
+	h.judge(&r, "full", d.acked)
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("taken again after %s", d.untilTaken())
+	r.Recovery = append(r.Recovery, d.untilTaken())
 	h.ready(true)
 	d.untilRefused(2000)
-	h.check("full", d.acked)
+	h.judge(&r, "full", d.acked)
+	r.Tried = fmt.Sprintf("%d messages, refused before SQLite fails", d.n)
+	torture.Report(t, r)
 	if log := h.errs.String(); strings.Contains(log, "full (13)") || !strings.Contains(log, "nearly full") || !strings.Contains(log, "messages are stored again") {
 		t.Errorf("log:\n%s", log)
 	}
@@ -208,52 +221,64 @@ func (h *host) traced() bool {
 
 // A disk that writes with errors, or says that it is full: nothing is
 // acknowledged meanwhile, and all goes on when it has passed.
-func TestStorageWriteErrors(t *testing.T) {
+func TestTortureDiskErrors(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"EIO", "ENOSPC"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			h := startHost(t)
 			d := h.diarist(h.channel("c", ""))
-			d.tellAll(5, 100)
-			passes := h.inject("pwrite64", "error="+fault)
-			d.untilRefused(100)
-			h.ready(false)
-			h.check("c", d.acked)
-			for range 3 {
-				d.untilRefused(100)
+			r := torture.Row{Fault: "writes fail with " + fault}
+			for range torture.Times(1, 10) {
+				d.tellAll(5, 100)
+				passes := h.inject("pwrite64", "error="+fault)
+				for range 3 {
+					d.untilRefused(100)
+				}
+				h.ready(false)
+				h.judge(&r, "c", d.acked)
+				passes()
+				r.Recovery = append(r.Recovery, d.untilTaken())
 			}
-			passes()
-			t.Logf("taken again after %s", d.untilTaken())
 			d.tellAll(5, 100)
-			h.check("c", d.acked)
 			h.stop()
 			h.again()
-			h.check("c", d.acked)
+			h.judge(&r, "c", d.acked)
+			r.Tried = fmt.Sprintf("%d times, %d messages of which %d were taken", len(r.Recovery), d.n, len(d.acked))
+			torture.Report(t, r)
 		})
 	}
 }
 
 // After a sync that failed nothing is acknowledged by that process any more: it
 // stops and says why. The next one has all that was acknowledged.
-func TestStorageSyncErrors(t *testing.T) {
+func TestTortureDiskNotSynced(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
-	h.anyEnd = true
 	d := h.diarist(h.channel("c", ""))
-	d.tellAll(20, 100)
-	h.inject("fsync,fdatasync", "error=EIO:when=1")
-	if ok, _, _ := d.tell(100); ok {
-		t.Error("acknowledged what was not synced")
+	r := torture.Row{Fault: "a sync fails: the host stops"}
+	for range torture.Times(1, 10) {
+		h.anyEnd = true
+		d.tellAll(20, 100)
+		h.inject("fsync,fdatasync", "error=EIO:when=1")
+		if ok, _, _ := d.tell(100); ok {
+			t.Error("acknowledged what was not synced")
+		}
+		if code := h.waitExit(); code != 1 || !strings.Contains(h.errs.String(), "did not confirm what was written") {
+			t.Errorf("exit status %d:\n%s", code, h.errs.String())
+		}
+		began := time.Now()
+		h.again()
+		r.Recovery = append(r.Recovery, time.Since(began))
+		h.judge(&r, "c", d.acked)
+		next := h.diarist(h.rotate("c"))
+		next.n, next.acked = d.n, d.acked
+		d = next
 	}
-	if code := h.waitExit(); code != 1 || !strings.Contains(h.errs.String(), "did not confirm what was written") {
-		t.Errorf("exit status %d:\n%s", code, h.errs.String())
-	}
-	h.again()
-	h.check("c", d.acked)
-	d2 := h.diarist(h.rotate("c"))
-	d2.n = d.n
-	d2.tellAll(3, 10)
+	d.tellAll(3, 10)
+	h.judge(&r, "c", d.acked)
+	r.Tried = fmt.Sprintf("%d times, %d messages acknowledged", len(r.Recovery), len(d.acked))
+	torture.Report(t, r)
 }
 
 func (h *host) rotate(channel string) string {
@@ -264,7 +289,7 @@ func (h *host) rotate(channel string) string {
 }
 
 // Another program locks the database: messages are refused until it lets go.
-func TestStorageLocked(t *testing.T) {
+func TestTortureDiskLocked(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
 	d := h.diarist(h.channel("c", ""))
@@ -290,18 +315,20 @@ func TestStorageLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.untilRefused(100)
-	h.check("c", d.acked)
+	r := torture.Row{Fault: "another program locks the database", Tried: "once"}
+	h.judge(&r, "c", d.acked)
 	h.ready(false)
 	if _, err := io.WriteString(in, "ROLLBACK;\n"); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("taken again after %s", d.untilTaken())
-	h.check("c", d.acked)
+	r.Recovery = append(r.Recovery, d.untilTaken())
+	h.judge(&r, "c", d.acked)
+	torture.Report(t, r)
 }
 
 // Random bytes in the database: the host does not start, says why, and names
 // the backup, which brings everything back.
-func TestStorageCorrupt(t *testing.T) {
+func TestTortureDiskCorrupt(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
 	d := h.diarist(h.channel("c", ""))
@@ -318,7 +345,11 @@ func TestStorageCorrupt(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for _, at := range []int{0, 1 + r.IntN(len(whole)/page-1), 1 + r.IntN(len(whole)/page-1), -1} {
+	places := []int{0, -1}
+	for range torture.Times(2, 40) {
+		places = append(places, 1+r.IntN(len(whole)/page-1))
+	}
+	for _, at := range places {
 		broken := slices.Clone(whole)
 		if at < 0 {
 			broken = broken[:len(broken)/2/page*page+100] // cut off
@@ -337,9 +368,13 @@ func TestStorageCorrupt(t *testing.T) {
 		oneLine(t, got.err, "damaged")
 		oneLine(t, got.err, "pontoon restore "+saved)
 	}
+	row := torture.Row{Fault: "a page of the database is random, or the file cut off", Tried: fmt.Sprintf("%d times: refused at the start, restored", len(places))}
+	began := time.Now()
 	h.cli("restore", saved)
 	h.again()
-	h.check("c", d.acked)
+	row.Recovery = append(row.Recovery, time.Since(began))
+	h.judge(&row, "c", d.acked)
+	torture.Report(t, row)
 }
 
 // downgrade takes back the newest migration and returns the schema before it.
@@ -362,17 +397,18 @@ func downgrade(t *testing.T, file string) int {
 }
 
 // A database of an older schema is backed up before it is changed.
-func TestStorageMigrationBackup(t *testing.T) {
+func TestMigrationBackup(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
 	d := h.diarist(h.channel("c", ""))
 	d.tellAll(5, 10)
+	r := torture.Row{Fault: "migration"}
 	h.stop()
 	// As it was before the newest migration, which goes back by its own statements.
 	old := filepath.Join(h.data, "pontoon.db")
 	was := downgrade(t, old)
 	h.again()
-	h.check("c", d.acked)
+	h.judge(&r, "c", d.acked)
 	h.stop()
 	made, err := filepath.Glob(filepath.Join(h.data, "backups", fmt.Sprintf("schema-%d-*.db", was)))
 	if err != nil || len(made) != 1 {
@@ -389,5 +425,6 @@ func TestStorageMigrationBackup(t *testing.T) {
 		t.Fatalf("restored schema %d, %v, %v, expected %d", version, err, cerr, was)
 	}
 	h.again()
-	h.check("c", d.acked)
+	h.judge(&r, "c", d.acked)
+	torture.Report(t, r)
 }
