@@ -12,12 +12,15 @@ import (
 // busyHeap: what is alive is a few megabytes, and a heap of twice as much would
 // be collected dozens of times a second. A host that is at rest gives memory
 // back, also what a burst took such as 5,000 adapters that attach: the collector
-// runs when enough was allocated, not when time passes.
+// runs when enough was allocated, not when time passes. What such a burst leaves
+// in a large heap lies scattered, and can't be given back: so the heap grows only
+// for what lasts.
 const (
 	busyHeap = 64 << 20 // bytes
 	busyRate = 8 << 20  // allocated bytes a second from which on the host is busy …
 	calmRate = 2 << 20  // … and below which it is at rest …
 	calmFor  = 3        // … after so many seconds of it
+	busyFor  = 3        // seconds that it must be busy, with no rest between
 	giveBack = 8 << 20  // allocated bytes that make it worth while
 	restGC   = 100      // percent, Go's own default
 )
@@ -26,6 +29,7 @@ const (
 type heapPace struct {
 	percent int    // in force
 	calm    int    // seconds of rest
+	busy    int    // seconds that were busy since the last rest
 	owed    uint64 // allocated since memory was given back
 }
 
@@ -36,12 +40,14 @@ func (p *heapPace) next(allocated, live uint64) (percent int, give bool) {
 	switch {
 	case allocated >= busyRate:
 		p.calm = 0
-		p.percent = max(restGC, int(busyHeap*100/max(live, 1<<20))-100)
+		if p.busy++; p.busy >= busyFor {
+			p.percent = max(restGC, int(busyHeap*100/max(live, 1<<20))-100)
+		}
 	case allocated >= calmRate:
 		p.calm = 0
 	default:
 		if p.calm++; p.calm >= calmFor {
-			p.percent = restGC
+			p.percent, p.busy = restGC, 0
 			if give = p.owed >= giveBack; give {
 				p.owed = 0
 			}

@@ -11,6 +11,9 @@ func TestHeapPace(t *testing.T) {
 		give            bool
 	}{
 		{1 * mib, 4 * mib, restGC, false},
+		{100 * mib, 4 * mib, restGC, false}, // a burst, perhaps
+		{3 * mib, 4 * mib, restGC, false},
+		{100 * mib, 4 * mib, restGC, false},
 		{100 * mib, 4 * mib, 1500, false}, // to 64 MiB
 		{3 * mib, 4 * mib, 1500, false},   // neither busy nor at rest
 		{0, 4 * mib, 1500, false},
@@ -22,6 +25,8 @@ func TestHeapPace(t *testing.T) {
 		{1 * mib, 16 * mib, restGC, false}, // not worth it
 		{1 * mib, 16 * mib, restGC, false},
 		{9 * mib / 8, 16 * mib, restGC, false},
+		{100 * mib, 200 * mib, restGC, false},
+		{100 * mib, 200 * mib, restGC, false},
 		{100 * mib, 200 * mib, restGC, false}, // large anyway
 		{100 * mib, 0, 6300, false},
 	} {
