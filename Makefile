@@ -5,7 +5,7 @@ SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
 BUF     := $(GO) tool -modfile=$(CURDIR)/tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-FUZZ    ?= 20000x
+FUZZ    ?= 5000x
 
 .PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture faults
 

@@ -268,7 +268,7 @@ func TestRetentionKeepsWhatItShould(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f := goflag.Lookup("rapid.checks"); f.Value.String() == f.DefValue { // each takes a while: give -rapid.checks for more
-		if err := f.Value.Set("10"); err != nil {
+		if err := f.Value.Set("5"); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = f.Value.Set(f.DefValue) }()
