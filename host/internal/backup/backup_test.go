@@ -268,3 +268,37 @@ func TestRestoreOver(t *testing.T) {
 		t.Errorf("aside is %q", got)
 	}
 }
+
+// A copy that a crash cut off is no backup, and does not keep the next from
+// being made; the newest three are kept.
+func TestBeforeMigration(t *testing.T) {
+	h := start(t, t.TempDir())
+	h.say("hello")
+	if err := os.MkdirAll(filepath.Join(h.dir, dirName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(h.dir, dirName, partName), []byte(magic), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if k, ok := Newest(h.dir); ok {
+		t.Errorf("named %+v", k)
+	}
+	var last string
+	for range keepAutomatic + 2 {
+		var err error
+		if last, err = BeforeMigration(t.Context(), h.dir, 1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond) // each has a name of its own, by the millisecond
+	}
+	abs, err := filepath.Abs(last)
+	if k, ok := Newest(h.dir); err != nil || !ok || k.File != abs {
+		t.Errorf("newest is %+v, expected %s", k, abs)
+	}
+	if left, err := os.ReadDir(filepath.Join(h.dir, dirName)); err != nil || len(left) != keepAutomatic {
+		t.Errorf("%d files are left, %v", len(left), err)
+	}
+	if _, err := Restore(t.Context(), last, t.TempDir()); err != nil {
+		t.Error(err)
+	}
+}

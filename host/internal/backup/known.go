@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 const (
 	dirName  = "backups"
 	noteName = "newest.json"
+	partName = "part.db" // a backup that is being made
 )
 
 // keepAutomatic is how many backups of before a migration are kept.
@@ -35,8 +37,17 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 		return "", err
 	}
 	file = filepath.Join(to, fmt.Sprintf("schema-%d-%s.db", schema, time.Now().UTC().Format("20060102T150405.000Z")))
-	if err := store.Snapshot(ctx, dir, file); err != nil {
+	// Under another name until it is whole: one that a crash cut off must not be
+	// taken for the newest backup. Such a one is in the way of nobody but its next.
+	part := filepath.Join(to, partName)
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("remove broken backup: %w", err)
+	}
+	if err := store.Snapshot(ctx, dir, part); err != nil {
 		return "", err
+	}
+	if err := os.Rename(part, file); err != nil {
+		return "", fmt.Errorf("write backup: %w", err)
 	}
 	all := automatic(dir)
 	for _, old := range all[:max(0, len(all)-keepAutomatic)] {

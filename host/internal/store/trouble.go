@@ -61,15 +61,15 @@ func (w *writer) trouble(err error) error {
 		return w.broken
 	}
 	fatal := fatality(err)
-	if !errors.Is(err, ErrUnavailable) {
-		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	if fatal == nil {
+	switch {
+	case fatal != nil:
+		w.broken = fmt.Errorf("%w: %w: %w", ErrUnavailable, fatal, err)
+		w.failed <- w.broken
+		return w.broken
+	case errors.Is(err, ErrUnavailable):
 		return err
 	}
-	w.broken = fmt.Errorf("%w: %w: %w", ErrUnavailable, fatal, err)
-	w.failed <- w.broken
-	return w.broken
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
 // fatality is the reason why a process must not write after err; nil = it may.
