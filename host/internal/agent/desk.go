@@ -23,7 +23,8 @@ type Desk struct {
 	window chan struct{} // one for each turn that has not ended
 
 	mu      sync.Mutex // guards what follows
-	link    *link      // nil = the agent is away
+	link    *link      // nil = the agent is gone
+	left    time.Time  // when it went last
 	changed chan struct{}
 	turns   map[string]*task // that have not ended, by turn_id
 	ended   []string         // turn_ids of those that have, oldest first; at most maxEnded
@@ -129,7 +130,7 @@ func (d *Desk) leave(l *link) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.link == l {
-		d.link = nil
+		d.link, d.left = nil, time.Now()
 		d.signal()
 	}
 }
@@ -144,6 +145,13 @@ func (d *Desk) signal() {
 func (d *Desk) Connected() bool {
 	there, _ := d.presence()
 	return there
+}
+
+// away reports whether the agent is gone for longer than the grace.
+func (d *Desk) away() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.link == nil && (d.left.IsZero() || time.Since(d.left) >= d.host.Grace)
 }
 
 // presence is whether the agent is connected, and what is closed when that changes.
@@ -167,7 +175,7 @@ var errTooLarge = fmt.Errorf("the message with its envelope is larger than a fra
 // Handle implements hub.Agent: the turn is the agent's until it ends it, or is
 // gone for longer than the grace.
 func (d *Desk) Handle(ctx context.Context, given hub.Turn, r hub.Reply) error {
-	if !d.Connected() {
+	if d.away() {
 		return fmt.Errorf("%w: %s is not connected", hub.ErrAway, d.row.Name)
 	}
 	select {
@@ -276,9 +284,22 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 		case <-d.host.ctx.Done():
 		}
 	case t == nil && late && (f.Lossy() || f.Type == agentwire.TypeTurnEnd):
-	case t == nil || !t.put(f):
+	case t == nil:
+		d.answer(f, 0, d.unknown(f.TurnID))
+	case !t.put(f):
 		d.answer(f, 0, notOpen(f.TurnID))
 	}
+}
+
+// unknown is what is wrong with a turn that is not open here: one that a host
+// before this one had handed over is open as soon as it is handed over again.
+func (d *Desk) unknown(turn string) error {
+	if id, err := store.ParseMessageID(turn); err == nil {
+		if e, err := d.host.Store.Message(d.host.ctx, id); err == nil && e.Direction == store.In && e.State == store.Received {
+			return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
+		}
+	}
+	return notOpen(turn)
 }
 
 // ownID is the id by which a frame is acknowledged; "" = it is not.
