@@ -163,6 +163,8 @@ type content struct {
 var refs = map[string]any{
 	"parts": map[string]any{"type": "array", "items": map[string]any{"$ref": "message.json#/$defs/part"}},
 	"ui":    map[string]any{"$ref": "message.json#/$defs/ui"},
+
+	"message": map[string]any{"$ref": "message.json#/$defs/message"},
 }
 
 // rules are what a frame's struct can't say.

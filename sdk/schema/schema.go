@@ -24,8 +24,11 @@ func Generate() map[string][]byte {
 	return map[string][]byte{
 		"message.json":          document("message.json", "A message", map[string]any{"$ref": "#/$defs/message", "$defs": message.Schema()}),
 		"part.json":             document("part.json", "One part of a message", map[string]any{"$ref": "message.json#/$defs/part"}),
-		"frame-to-host.json":    document("frame-to-host.json", "A frame of an adapter", union(toHost, false)),
-		"frame-to-adapter.json": document("frame-to-adapter.json", "A frame of the host", union(toAdapter, true)),
+		"frame-to-host.json":    document("frame-to-host.json", "A frame of an adapter", union(toHost, rules, false)),
+		"frame-to-adapter.json": document("frame-to-adapter.json", "A frame of the host", union(toAdapter, rules, true)),
+
+		"agent-frame-to-host.json":  document("agent-frame-to-host.json", "A frame of an agent", union(fromAgent, agentRules, false)),
+		"agent-frame-to-agent.json": document("agent-frame-to-agent.json", "A frame of the host to an agent", union(toAgent, nil, true)),
 	}
 }
 
@@ -41,8 +44,8 @@ func document(name, title string, body map[string]any) []byte {
 }
 
 // union is a schema of objects that "type" tells apart. The frames of an adapter
-// are a closed list; those of a newer host are ignored by an older adapter.
-func union(frames map[string]any, open bool) map[string]any {
+// or agent are a closed list; those of a newer host are ignored by an older one.
+func union(frames map[string]any, rules map[string]string, open bool) map[string]any {
 	defs := map[string]any{}
 	var names []string
 	for name := range frames {
@@ -54,13 +57,13 @@ func union(frames map[string]any, open bool) map[string]any {
 		def := shape.Of(reflect.TypeOf(frames[name])).Schema()
 		fields := def["properties"].(map[string]any)
 		for field, ref := range refs {
-			if _, ok := fields[field]; ok {
+			if of, ok := fields[field].(map[string]any); ok && of["type"] != "string" { // the message of an error is text
 				fields[field] = ref
 			}
 		}
 		fields["type"] = map[string]any{"const": name}
 		if rule, ok := rules[name]; ok {
-			def["allOf"] = []any{json.RawMessage(rule)}
+			def["allOf"] = json.RawMessage("[" + rule + "]")
 		}
 		defs[name] = def
 		cases = append(cases, map[string]any{

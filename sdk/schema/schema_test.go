@@ -130,9 +130,12 @@ func TestMessage(t *testing.T) {
 
 // The golden frames of package wire, which its codec reads and writes.
 func TestFrames(t *testing.T) {
-	for dir, schema := range map[string]string{"to_host": "frame-to-host.json", "to_adapter": "frame-to-adapter.json"} {
+	for dir, schema := range map[string]string{
+		"wire/testdata/to_host": "frame-to-host.json", "wire/testdata/to_adapter": "frame-to-adapter.json",
+		"agentwire/testdata/from_agent": "agent-frame-to-host.json", "agentwire/testdata/from_host": "agent-frame-to-agent.json",
+	} {
 		s := validator(t, schema)
-		names, err := filepath.Glob("../wire/testdata/" + dir + "/*.json")
+		names, err := filepath.Glob("../" + dir + "/*.json")
 		if err != nil || len(names) < 10 {
 			t.Fatalf("%d golden frames: %v", len(names), err)
 		}
@@ -152,6 +155,16 @@ func TestFrames(t *testing.T) {
 		"errCapabilities": `{"type":"register","capabilities":[1]}`, "errMetadata": `{"type":"register","metadata":"a"}`, "errAction": `{"type":"card_action","text":"a"}`,
 	} {
 		if validate(t, toHost, []byte(raw)) == nil {
+			t.Errorf("%s: %s is taken", name, raw)
+		}
+	}
+	ofAgent := validator(t, "agent-frame-to-host.json")
+	for name, raw := range map[string]string{
+		"errType": `{"type":"turn"}`, "errNoText": `{"type":"message","turn_id":"t"}`, "errNoPlace": `{"type":"message","text":"a"}`,
+		"errHalfAPlace": `{"type":"message","text":"a","channel":"c"}`, "errPart": `{"type":"message","turn_id":"t","parts":[{}]}`,
+		"errNoCard": `{"type":"card","turn_id":"t"}`, "errNoAgent": `{"type":"transfer","turn_id":"t"}`, "errNoTurn": `{"type":"turn_end"}`,
+	} {
+		if validate(t, ofAgent, []byte(raw)) == nil {
 			t.Errorf("%s: %s is taken", name, raw)
 		}
 	}

@@ -164,6 +164,14 @@ func appendOptions(dst []byte, options []Option) []byte {
 
 // Validate names the first thing about the card that no adapter could show.
 func (c *Card) Validate() error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Check is Validate for who answers with a frame.
+func (c *Card) Check() *Error {
 	if c.Header == nil && len(c.Elements) == 0 {
 		return errorf(CodeMissingField, "card: found neither header nor elements, expected at least one")
 	}

@@ -77,15 +77,21 @@ func keyIndex(name string) int {
 }
 
 // absent reports whether key has no value; null is as good as none.
-func (f *fields) absent(key int) bool { return f[key] == "" || f[key] == "null" }
+func (f *fields) absent(key int) bool { return isAbsent(f[key]) }
+
+func isAbsent(raw string) bool { return raw == "" || raw == "null" }
 
 // missing refuses a field that must be there and isn't, or is null.
 func (f *fields) missing(key int, expected string) *Error {
-	switch f[key] {
+	return missing(keyNames[key], f[key], expected)
+}
+
+func missing(name, raw, expected string) *Error {
+	switch raw {
 	case "":
-		return errorf(CodeMissingField, "%s: absent, expected %s", keyNames[key], expected)
+		return errorf(CodeMissingField, "%s: absent, expected %s", name, expected)
 	case "null":
-		return errorf(CodeWrongType, "%s: found null, expected %s", keyNames[key], expected)
+		return errorf(CodeWrongType, "%s: found null, expected %s", name, expected)
 	}
 	return nil
 }
@@ -100,14 +106,18 @@ func (f *fields) required(dst *string, key int) *Error {
 
 // filled reads a string that must be there and must not be empty.
 func (f *fields) filled(dst *string, key int) *Error {
-	if err := f.missing(key, "a string"); err != nil {
+	return readFilled(dst, keyNames[key], f[key], MaxField)
+}
+
+func readFilled(dst *string, name, raw string, limit int) *Error {
+	if err := missing(name, raw, "a string"); err != nil {
 		return err
 	}
-	if err := f.text(dst, key, MaxField); err != nil {
+	if err := readText(dst, "", name, raw, limit); err != nil {
 		return err
 	}
 	if *dst == "" {
-		return errorf(CodeMissingField, "%s: found an empty string, expected one with content", keyNames[key])
+		return errorf(CodeMissingField, "%s: found an empty string, expected one with content", name)
 	}
 	return nil
 }
@@ -118,14 +128,16 @@ func (f *fields) text(dst *string, key, limit int) *Error {
 }
 
 // boolean reads a boolean field; absent and null leave dst as it is.
-func (f *fields) boolean(dst *bool, key int) *Error {
-	if f.absent(key) {
+func (f *fields) boolean(dst *bool, key int) *Error { return readBool(dst, keyNames[key], f[key]) }
+
+func readBool(dst *bool, name, raw string) *Error {
+	if isAbsent(raw) {
 		return nil
 	}
-	if f[key] != "true" && f[key] != "false" {
-		return errorf(CodeWrongType, "%s: found %s, expected a boolean", keyNames[key], kindOf(f[key]))
+	if raw != "true" && raw != "false" {
+		return errorf(CodeWrongType, "%s: found %s, expected a boolean", name, kindOf(raw))
 	}
-	*dst = f[key] == "true"
+	*dst = raw == "true"
 	return nil
 }
 

@@ -166,9 +166,19 @@ func readRich(f *fields, d Dialect) (*Later, *Error) {
 	return l, nil
 }
 
-// readParts checks no more than what every part must have: the message model
-// keeps types that it does not know.
 func (l *Later) readParts(raw string) *Error {
+	if err := checkParts(raw); err != nil {
+		return err
+	}
+	if !isEmpty(raw) {
+		l.Parts = Raw(raw)
+	}
+	return nil
+}
+
+// checkParts checks no more than what every part must have: the message model
+// keeps types that it does not know.
+func checkParts(raw string) *Error {
 	if raw[0] != '[' {
 		return errorf(CodeWrongType, "parts: found %s, expected an array of objects", kindOf(raw))
 	}
@@ -181,9 +191,6 @@ func (l *Later) readParts(raw string) *Error {
 		if kind[0] == "" || kind[0][0] != '"' {
 			return errorf(CodeWrongType, "parts[%d].type: found %s, expected a string", i, kindOf(kind[0]))
 		}
-	}
-	if !isEmpty(raw) {
-		l.Parts = Raw(raw)
 	}
 	return nil
 }

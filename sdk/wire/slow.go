@@ -10,12 +10,9 @@ import (
 // decodeSlowly is the reference that scan must agree with: the library reads
 // the frame, and says what is wrong with it.
 func decodeSlowly(frame []byte, f *fields) *Error {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(frame, &all); err != nil {
-		return syntaxError(frame, err)
-	}
-	if all == nil { // the frame is null
-		return errorf(CodeNotObject, "frame: found null, expected a JSON object")
+	all, err := ReadObject(frame)
+	if err != nil {
+		return err
 	}
 	for name, raw := range all {
 		if i := keyIndex(name); i >= 0 {
