@@ -1,10 +1,10 @@
 package api
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"strconv"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // Page is what every list takes.
@@ -18,12 +18,8 @@ func (p Page) after() (int64, error) {
 	if p.Cursor == "" {
 		return 0, nil
 	}
-	b, err := base64.RawURLEncoding.DecodeString(p.Cursor)
-	if err == nil {
-		var n int64
-		if n, err = strconv.ParseInt(string(b), 36, 64); err == nil && n > 0 {
-			return n, nil
-		}
+	if n, ok := store.ParseCursor(p.Cursor); ok {
+		return n, nil
 	}
 	return 0, field(http.StatusUnprocessableEntity, "query.cursor", "expected a next_cursor of an earlier answer", p.Cursor)
 }
@@ -33,7 +29,7 @@ func (p Page) next(n int, last func() int64) string {
 	if n < p.Limit {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last(), 36)))
+	return store.Cursor(last())
 }
 
 // mustJSON encodes our own structs of strings, numbers and valid JSON.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -114,7 +113,7 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 		if err != nil {
 			return out, err
 		}
-		handle = handleOf(e)
+		handle = hub.HandleOf(e)
 	}
 	b.Update.Mark(&out.Message, handle)
 	return out, nil
@@ -145,20 +144,6 @@ func (s *server) message(ctx context.Context, row store.Channel, at, id string) 
 		return e, s.fault(err, "message "+id)
 	}
 	return e, nil
-}
-
-// handleOf is what the platform knows a message by: what the adapter said when
-// it took it, else its metadata, else its platform id; "" if none is known.
-func handleOf(e store.Entry) string {
-	if e.Handle != "" {
-		return e.Handle
-	}
-	var meta message.Meta
-	_ = json.Unmarshal(e.Meta, &meta)
-	if h := meta.String(message.MetaPreviewHandle); h != "" {
-		return h
-	}
-	return e.PlatformID
 }
 
 type testRequest struct {
