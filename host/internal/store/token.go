@@ -10,10 +10,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
 
-// Token is a channel's credential without its secret. Zero times are "never".
+// Token is the credential of a channel, or of an agent, without its secret. Zero
+// times are "never".
 type Token struct {
 	ID         int64
-	Channel    int64
+	Owner      int64  // key of the channel or the agent
 	Hash       []byte // SHA-256
 	Hint       string // the last four characters
 	CreatedAt  time.Time
@@ -22,7 +23,7 @@ type Token struct {
 	LastUsedAt time.Time
 }
 
-// Live reports whether the token opens its channel at the given time.
+// Live reports whether the token opens what it is for at the given time.
 func (t Token) Live(at time.Time) bool {
 	return t.RevokedAt.IsZero() && (t.ExpiresAt.IsZero() || at.Before(t.ExpiresAt))
 }
@@ -103,12 +104,20 @@ func (s *Store) Tokens(ctx context.Context, channel, after int64, n int) ([]Toke
 	return out, nil
 }
 
-// TouchTokens notes when tokens were last used.
-func (s *Store) TouchTokens(ctx context.Context, used map[int64]time.Time) error {
+// Uses are when credentials were last used, by id.
+type Uses = map[int64]time.Time
+
+// Touch notes when tokens of channels and keys of agents were last used.
+func (s *Store) Touch(ctx context.Context, tokens, keys Uses) error {
 	return s.change(func(q *db.Queries) error {
-		for id, at := range used {
+		for id, at := range tokens {
 			if err := q.TouchToken(ctx, db.TouchTokenParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
 				return fmt.Errorf("note token use: %w", err)
+			}
+		}
+		for id, at := range keys {
+			if err := q.TouchAgentKey(ctx, db.TouchAgentKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
+				return fmt.Errorf("note key use: %w", err)
 			}
 		}
 		return nil
@@ -117,7 +126,7 @@ func (s *Store) TouchTokens(ctx context.Context, used map[int64]time.Time) error
 
 func token(r db.Token) Token {
 	return Token{
-		ID: r.ID, Channel: r.Channel, Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
+		ID: r.ID, Owner: r.Channel, Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 		ExpiresAt: fromNull(r.ExpiresAt), RevokedAt: fromNull(r.RevokedAt), LastUsedAt: fromNull(r.LastUsedAt),
 	}
 }
