@@ -160,14 +160,12 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
 		return nil, err
 	}
-	token := in.Body.Token
-	if token == "" {
-		token = auth.Generate(auth.TokenPrefix)
-	} else if err := auth.CheckOwnToken(token); err != nil {
-		return nil, field(422, "body.token", err.Error(), "")
+	token, err := secret("body.token", in.Body.Token, auth.TokenPrefix)
+	if err != nil {
+		return nil, err
 	}
-	secret := auth.NewToken(token, time.Time{})
-	made, err := s.Store.CreateChannel(ctx, row, &secret, s.by("channel.create", row.Name, row))
+	stored := auth.NewToken(token, time.Time{})
+	made, err := s.Store.CreateChannel(ctx, row, &stored, s.by("channel.create", row.Name, row))
 	if err != nil {
 		return nil, s.fault(err, "channel")
 	}
