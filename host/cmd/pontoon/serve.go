@@ -126,6 +126,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer roster.Close()
 	defer h.Close()
 	registerAgents(roster, url)
+	registerDialed(roster, log)
 	if err := roster.Load(ctx, st); err != nil {
 		return fmt.Errorf("load agents: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
 
@@ -173,6 +175,9 @@ func (a *AGUI) input(ctx context.Context, t *hub.Turn) (agui.RunInput, error) {
 	if thread == "" {
 		thread = t.Conversation
 	}
+	for i := range history[:len(history)-1] {
+		history[i].Meta = withoutRun(history[i].Meta)
+	}
 	input, losses := agui.FromRun(thread, history)
 	for i, l := range losses {
 		if len(l) > 0 {
@@ -188,6 +193,16 @@ func (a *AGUI) input(ctx context.Context, t *hub.Turn) (agui.RunInput, error) {
 	input.Messages = paired(input.Messages)
 	input.More = map[string]json.RawMessage{"state": []byte("{}"), "tools": []byte("[]"), "context": []byte("[]")}
 	return input, nil
+}
+
+// withoutRun is the metadata of an earlier message without what its own run was: of no
+// use to the next one, and older agents refuse messages with metadata.
+func withoutRun(m message.Meta) message.Meta {
+	out := maps.Clone(m)
+	for _, key := range []string{agui.MetaRunID, agui.MetaPayload, metaMode, metaStage} {
+		delete(out, key)
+	}
+	return out
 }
 
 // paired leaves out calls of tools without their result, and results without

@@ -277,7 +277,7 @@ func (r *run) result(e *event) error {
 	if it := r.find(e.ToolCallID, true); it != nil {
 		it.done = true // its end was left out
 	}
-	m, err := agui.Message{Role: agui.RoleTool, ToolCallID: e.ToolCallID, Content: e.Content}.Canonical()
+	m, err := agui.Message{ID: e.ToolCallID, Role: agui.RoleTool, ToolCallID: e.ToolCallID, Content: e.Content}.Canonical()
 	if err != nil {
 		return err
 	}
@@ -391,15 +391,19 @@ func (it *item) toolCall() (message.Message, error) {
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
 	}
+	arguments := it.text.String()
+	if strings.TrimSpace(arguments) == "" { // a tool that takes none
+		arguments = "{}"
+	}
 	raw, err := json.Marshal(struct {
 		ID       string   `json:"id"`
 		Type     string   `json:"type"`
 		Function function `json:"function"`
-	}{it.id, "function", function{it.name, it.text.String()}})
+	}{it.id, "function", function{it.name, arguments}})
 	if err != nil {
 		return message.Message{}, err
 	}
-	m, err := agui.Message{Role: agui.RoleAssistant, ToolCalls: []json.RawMessage{raw}}.Canonical()
+	m, err := agui.Message{ID: it.id, Role: agui.RoleAssistant, ToolCalls: []json.RawMessage{raw}}.Canonical()
 	m.Meta = m.Meta.With(metaMode, "tool")
 	return m, err
 }

@@ -52,6 +52,17 @@ func NewWebhookSecret() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(b)
 }
 
+// FillWebhook is Kind.Fill of webhooks: one without a secret gets one.
+func FillWebhook(config json.RawMessage) (filled json.RawMessage, secret string) {
+	fields, err := object(config)
+	if err != nil || fields["secret"] != nil || fields["secrets"] != nil {
+		return config, ""
+	}
+	secret = NewWebhookSecret()
+	fields["secret"] = json.RawMessage(strconv.Quote(secret)) // base64 has nothing that JSON writes another way
+	return encode(fields), secret
+}
+
 // CheckWebhook is Kind.Check of webhooks.
 func CheckWebhook(config json.RawMessage) error {
 	_, err := readWebhook(config)
