@@ -102,7 +102,9 @@ func TestAGUIAgent(t *testing.T) {
 	p.prints(`{"room_temperature":"21 degrees"}`)
 	p.types("and now?") // it is told what the first run said: that one asked the tool
 	p.prints(`{"room_temperature":"21 degrees"}`)
-	var list struct{ Messages []struct{ Message message.Envelope } }
+	var list struct {
+		Messages []struct{ Message message.Envelope }
+	}
 	h.must(&list, "GET", "/channels/model/messages", "")
 	slices.Reverse(list.Messages)
 	var got []string

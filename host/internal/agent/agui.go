@@ -83,14 +83,14 @@ var (
 	_ io.Closer = (*AGUI)(nil)
 )
 
-// NewAGUI makes the agent of a config; see NewWebhook.
-func NewAGUI(config json.RawMessage, o dial.Options, log *slog.Logger, back func()) (*AGUI, error) {
+// NewAGUI makes the agent of a config. Close must be called.
+func NewAGUI(config json.RawMessage, o dial.Options, log *slog.Logger) (*AGUI, error) {
 	c, err := readAGUI(config)
 	if err != nil {
 		return nil, err
 	}
 	o.Header = c.IdleTimeout.or(runIdle)
-	return &AGUI{remote: newRemote(c.Remote, o, runTries, back), config: c, log: log}, nil
+	return &AGUI{remote: newRemote(c.Remote, o, runTries), config: c, log: log}, nil
 }
 
 // Handle implements hub.Agent.

@@ -19,7 +19,7 @@ import (
 
 func newAGUI(t *testing.T, config json.RawMessage) *AGUI {
 	t.Helper()
-	a, err := NewAGUI(config, dial.Options{}, slog.New(slog.DiscardHandler), nil)
+	a, err := NewAGUI(config, dial.Options{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -24,9 +23,9 @@ import (
 const (
 	maxHeaderFields = 32
 	maxHeaderBytes  = 8 << 10
-	maxRetryAfter   = time.Minute // an agent that wants longer is away
-	tripAfter       = 5           // failures in a row, whatever turns they were of
-	restAfterTrip   = 10 * time.Second
+	maxRetryAfter   = time.Minute      // an agent that wants longer is away
+	tripAfter       = 5                // failures in a row, whatever turns they were of
+	restAfterTrip   = 10 * time.Second // less than the hub waits before it asks again
 )
 
 // Remote is what the kinds of agents that the host dials have in common, as JSON.
@@ -109,17 +108,11 @@ type remote struct {
 	tries   uint
 	first   time.Duration // before the second try
 	rest    time.Duration
-	back    func() // tells that a call may succeed again; it does not block for long
-
-	mu      sync.Mutex // guards what follows
-	waiting *time.Timer
-	again   bool // somebody found it away since the timer was started
-	closed  bool
 }
 
-// newRemote makes what calls the agent. back may be nil.
-func newRemote(c Remote, o dial.Options, tries uint, back func()) *remote {
-	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip, back: back}
+// newRemote makes what calls the agent. Close must be called.
+func newRemote(c Remote, o dial.Options, tries uint) *remote {
+	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip}
 	o.Allow = c.AllowPrivate
 	r.client = dial.New(o)
 	r.arm()
@@ -137,12 +130,6 @@ func (r *remote) arm() {
 
 // Close implements io.Closer.
 func (r *remote) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.closed = true
-	if r.waiting != nil {
-		r.waiting.Stop()
-	}
 	r.client.Close()
 	return nil
 }
@@ -220,9 +207,6 @@ func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, erro
 	case errors.As(err, &asked), isAway(err):
 		err = fmt.Errorf("%w: %w", hub.ErrAway, err)
 	}
-	if errors.Is(err, hub.ErrAway) {
-		r.expect()
-	}
 	return out, err
 }
 
@@ -256,34 +240,6 @@ func isAway(err error) bool {
 	}
 	var begun *begunError
 	return isAbsence(err) && !errors.As(err, &begun)
-}
-
-// expect sees to it that back is called some time after each turn that found the
-// agent away.
-func (r *remote) expect() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch {
-	case r.closed || r.back == nil:
-	case r.waiting != nil:
-		r.again = true
-	default:
-		r.waiting = time.AfterFunc(r.rest+r.rest/10, r.tell)
-	}
-}
-
-func (r *remote) tell() {
-	r.mu.Lock()
-	again, closed := r.again, r.closed
-	r.waiting, r.again = nil, false
-	r.mu.Unlock()
-	if closed {
-		return
-	}
-	r.back()
-	if again {
-		r.expect()
-	}
 }
 
 // post sends body and returns the answer if it is a success. The caller closes

@@ -114,9 +114,8 @@ var (
 	_ io.Closer = (*Webhook)(nil)
 )
 
-// NewWebhook makes the agent of a config. back, if not nil, is called when one
-// that was away may be back. Close must be called.
-func NewWebhook(config json.RawMessage, o dial.Options, back func()) (*Webhook, error) {
+// NewWebhook makes the agent of a config. Close must be called.
+func NewWebhook(config json.RawMessage, o dial.Options) (*Webhook, error) {
 	c, err := readWebhook(config)
 	if err != nil {
 		return nil, err
@@ -125,7 +124,7 @@ func NewWebhook(config json.RawMessage, o dial.Options, back func()) (*Webhook, 
 	if tries == 0 {
 		tries = webhookTries
 	}
-	w := &Webhook{remote: newRemote(c.Remote, o, tries, back), timeout: c.Timeout.or(webhookTimeout), now: time.Now}
+	w := &Webhook{remote: newRemote(c.Remote, o, tries), timeout: c.Timeout.or(webhookTimeout), now: time.Now}
 	for _, s := range c.secrets() {
 		signer, err := standardwebhooks.NewWebhook(s)
 		if err != nil {
