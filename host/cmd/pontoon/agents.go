@@ -7,9 +7,10 @@ import (
 )
 
 // registerAgents names the kinds of agents. url is where others reach the host.
-func registerAgents(r *agent.Roster, url string) {
+func registerAgents(r *agent.Roster, url string, sockets *agent.Sockets) {
 	r.Register("echo", agent.Kind{
 		About: "Answers what it is told; built in",
 		Make:  func(store.Agent) (hub.Agent, error) { return &agent.Echo{Assets: url + "/assets/"}, nil },
 	})
+	r.Register(agent.SocketKind, sockets.Kind())
 }

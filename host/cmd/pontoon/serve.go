@@ -125,7 +125,10 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	})
 	defer roster.Close()
 	defer h.Close()
-	registerAgents(roster, url)
+	gate := auth.NewGate(st, nil)
+	sockets := agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Log: log})
+	defer sockets.Close()
+	registerAgents(roster, url, sockets)
 	registerDialed(roster, log)
 	if err := roster.Load(ctx, st); err != nil {
 		return fmt.Errorf("load agents: %w", err)
@@ -135,7 +138,6 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	} else if n > 0 {
 		log.Info("open messages handed over again", "count", n)
 	}
-	gate := auth.NewGate(st, nil)
 	slots := bridge.New(h, gate, bridge.Options{Log: log})
 	plugins, err := newSupervisor(c, st, h, slots, log)
 	if err != nil {
@@ -145,7 +147,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, Agents: roster, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: sockets, Agents: roster, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -154,7 +156,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, plugins, files, endStreams}
+	run := services{log, srv, ln, st, gate, slots, sockets, plugins, files, endStreams}
 	return advise(run.serve(ctx), c.Data)
 }
 
@@ -204,6 +206,7 @@ type services struct {
 	store      *store.Store
 	gate       *auth.Gate
 	slots      *bridge.Slots
+	sockets    *agent.Sockets
 	plugins    *supervisor.Supervisor
 	files      *attach.Store
 	endStreams func() // ends the API's long answers
@@ -226,6 +229,7 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "storage", s.store.Serve)
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
+	start(&rest, "pulse of agents", s.sockets.Serve)
 	start(&rest, "attachments", s.files.Serve)
 	start(&rest, "heap", serveHeap)
 	start(&plugins, "plugins", s.plugins.Serve)
@@ -241,6 +245,7 @@ func (s *services) serve(ctx context.Context) error {
 	plugins.Wait() // while their last words can still be taken
 	s.endStreams()
 	s.slots.Close()
+	s.sockets.Close()
 	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer done()
 	if err := s.srv.Shutdown(deadline); err != nil {

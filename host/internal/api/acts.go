@@ -64,7 +64,7 @@ func (s *server) do(ctx context.Context, in *MessageRef, m message.Message, key 
 	}
 	m.Role, m.Status = message.RoleAgent, message.StatusCompleted
 	m.Meta = m.Meta.With(key, e.ID.String())
-	if h := hub.HandleOf(e); h != "" {
+	if h := e.EditHandle(); h != "" {
 		m.Meta = m.Meta.With(message.MetaPreviewHandle, h)
 	}
 	return s.send(ctx, row, hub.Outgoing{Conversation: e.Conversation, Message: m})

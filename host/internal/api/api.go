@@ -22,10 +22,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
+	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Plugins, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Plugins, AgentSockets, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
@@ -39,6 +40,8 @@ type Options struct {
 	Version     string
 	Now         func() time.Time
 	Ready       func() error // nil error = the host can take messages
+
+	AgentSockets *agent.Sockets // nil = no agent may dial in
 
 	Origins          []string // that a browser may call from; none = same origin only
 	RefuseQueryToken bool     // adapters may not bring their token in the url
@@ -105,6 +108,9 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.audit()
 	mux.HandleFunc("GET /api/v1/events", s.events)
 	mux.HandleFunc("GET "+wire.Path, s.upgrade)
+	if o.AgentSockets != nil {
+		mux.HandleFunc("GET "+agentwire.Path, s.upgradeAgent)
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))

@@ -113,7 +113,7 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 		if err != nil {
 			return out, err
 		}
-		handle = hub.HandleOf(e)
+		handle = e.EditHandle()
 	}
 	b.Update.Mark(&out.Message, handle)
 	return out, nil

@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -63,21 +62,7 @@ func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return HandleOf(e), nil
-}
-
-// HandleOf is what the platform knows a message by: what the adapter said when
-// it took it, else its metadata, else its platform id; "" if none is known.
-func HandleOf(e store.Entry) string {
-	if e.Handle != "" {
-		return e.Handle
-	}
-	var meta message.Meta
-	_ = json.Unmarshal(e.Meta, &meta)
-	if h := meta.String(message.MetaPreviewHandle); h != "" {
-		return h
-	}
-	return e.PlatformID
+	return e.EditHandle(), nil
 }
 
 // History is what was said in the conversation, oldest first: at most n messages,

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
@@ -49,10 +50,13 @@ func (c *Channel) countBacklog(rows []store.Row, by int) {
 	}
 }
 
-// Outgoing is a message that nobody asked for: an operator's, or a test.
+// Outgoing is a message that nobody waits for: an operator's, a test, or what an
+// agent says on its own.
 type Outgoing struct {
 	Conversation string
 	Message      message.Message // what it does to an earlier one, its metadata say (render.ActOf)
+	Agent        string          // who speaks; "" = the host or an operator
+	ReplyTo      store.MessageID // the user's message that it answers, and goes where that came from; 0 = none
 }
 
 // Sent is what became of a message.
@@ -70,18 +74,54 @@ func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, 
 	if err != nil {
 		return Sent{}, err
 	}
+	routing, err := h.answered(ctx, row, out)
+	if err != nil {
+		return Sent{}, err
+	}
 	conv, err := c.hold(ctx, out.Conversation)
 	if err != nil {
 		return Sent{}, err
 	}
-	o := &outgoing{message: out.Message}
+	o := &outgoing{message: out.Message, agent: out.Agent}
 	if err := h.keep(ctx, row.ID, &o.message); err != nil {
 		c.mu.Lock()
 		c.release(conv)
 		c.mu.Unlock()
 		return Sent{}, fmt.Errorf("%w: %w", ErrContent, err)
 	}
-	return c.send(ctx, conv, o, nil, 0, true)
+	return c.send(ctx, conv, o, routing, out.ReplyTo, true)
+}
+
+// answered is where the message came from that is answered; nil = none is.
+func (h *Hub) answered(ctx context.Context, row store.Channel, out Outgoing) (*wire.Routing, error) {
+	if out.ReplyTo == 0 {
+		return nil, nil
+	}
+	e, err := h.Store.Message(ctx, out.ReplyTo)
+	if errors.Is(err, store.ErrNotFound) || err == nil && (e.Channel != row.Key || e.Conversation != out.Conversation || e.Direction != store.In) {
+		return nil, fmt.Errorf("%w: reply_to: found %s, expected a user's message of this conversation", ErrContent, out.ReplyTo)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}, nil
+}
+
+// AgentOf is who answers in a conversation of the channel.
+func (h *Hub) AgentOf(ctx context.Context, row store.Channel, conversation string) (string, error) {
+	c, err := h.channel(ctx, row)
+	if err != nil {
+		return "", err
+	}
+	conv, err := c.hold(ctx, conversation)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := c.agentName(conv)
+	c.release(conv)
+	return name, nil
 }
 
 // outlook is who would take a message now.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -23,6 +24,21 @@ type Entry struct {
 	Turn           int64
 	Origin         Origin
 	SettledAt      time.Time // when its state last changed; zero = never since it was committed
+}
+
+// EditHandle is what the platform knows the message by, for who changes it: what
+// the adapter said when it took it, else its metadata, else its platform id; ""
+// if none is known.
+func (e *Entry) EditHandle() string {
+	if e.Handle != "" {
+		return e.Handle
+	}
+	var meta message.Meta
+	_ = json.Unmarshal(e.Meta, &meta) // what is no JSON names none
+	if h := meta.String(message.MetaPreviewHandle); h != "" {
+		return h
+	}
+	return e.PlatformID
 }
 
 func (s *Store) entry(e db.Entry) (Entry, error) {

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"encoding/base64"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -34,6 +36,22 @@ func (id MessageID) String() string {
 // Time is when the id was given, to the millisecond.
 func (id MessageID) Time() time.Time {
 	return time.UnixMilli(int64(id)>>(nodeBits+counterBits) + idEpoch).UTC()
+}
+
+// Cursor is the opaque text that the pages of a list are asked for by: of the
+// list of messages, the one that begins before this message.
+func Cursor(id int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(id, 36)))
+}
+
+// ParseCursor reads what Cursor wrote; false = it did not.
+func ParseCursor(s string) (id int64, ok bool) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil {
+		return 0, false
+	}
+	id, err = strconv.ParseInt(string(b), 36, 64)
+	return id, err == nil && id > 0
 }
 
 // ParseMessageID reads what String wrote.

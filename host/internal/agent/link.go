@@ -1,0 +1,303 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// Bounds of one connection of an agent.
+const (
+	maxLinkFrames = 1024    // that wait to be written
+	maxLinkBytes  = 8 << 20 // of them
+	linkRate      = 2000    // frames a second that an agent may send, and at once
+	maxErrands    = 64      // frames without a turn that wait
+)
+
+// link is one connection of an agent. Its reader runs serve; a writer and one
+// goroutine for what belongs to no turn end with it.
+type link struct {
+	host   *Sockets
+	conn   transport.Conn
+	from   SocketOrigin
+	frames *rate.Limiter
+
+	errands chan *agentwire.FromAgent
+	gone    chan struct{} // closed when the reader has ended
+	busy    atomic.Bool   // the reader waits for the host, and reads nothing
+	pinged  time.Time     // of pulse alone
+
+	// guarded by Sockets.mu until admit is over; then they don't change
+	desk    *Desk
+	key     int64
+	expires time.Time // zero = never; Sockets.mu
+
+	wake chan struct{} // holds one: there is something to write
+
+	mu    sync.Mutex // guards what follows
+	queue [][]byte
+	bytes int
+	ping  bool
+	code  wire.CloseCode // to close with once the queue is written; 0 = none
+	why   string
+}
+
+func newLink(s *Sockets, c transport.Conn, from SocketOrigin) *link {
+	return &link{
+		host: s, conn: c, from: from, frames: rate.NewLimiter(linkRate, linkRate), errands: make(chan *agentwire.FromAgent, maxErrands),
+		gone: make(chan struct{}), wake: make(chan struct{}, 1), pinged: time.Now(),
+	}
+}
+
+// serve runs the connection to its end.
+func (l *link) serve() {
+	var rest sync.WaitGroup
+	rest.Go(l.write)
+	err := l.guard(l.greet)
+	if err == nil {
+		rest.Go(func() { _ = l.guard(l.runErrands) })
+		err = l.guard(l.read)
+		l.desk.leave(l)
+	}
+	l.mu.Lock()
+	if l.code != 0 {
+		err = fmt.Errorf("closed with %d: %s", l.code, l.why)
+	}
+	l.mu.Unlock()
+	close(l.gone)
+	rest.Wait()
+	drainConn(l.conn)
+	if l.desk != nil {
+		l.host.Log.Info("agent gone", "agent", l.desk.row.Name, "remote", l.from.Remote, "reason", err)
+	}
+}
+
+// guard makes a defect of ours cost one connection only.
+func (l *link) guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.host.Log.Error("agent's connection panicked", "error", p, "stack", string(debug.Stack()))
+			err = errors.New("internal error")
+			l.shut(wire.CloseOverload, err.Error())
+		}
+	}()
+	return f()
+}
+
+// greet reads hello and lets the agent in, or refuses it.
+func (l *link) greet() error {
+	late := time.AfterFunc(l.host.HelloTimeout, func() { l.shut(wire.CloseRefused, errLate.Error()) })
+	defer late.Stop()
+	frame, err := l.conn.Read()
+	if err != nil {
+		return err
+	}
+	hello, werr := agentwire.DecodeFromAgent(frame)
+	if werr != nil || hello.Type != agentwire.TypeHello {
+		return l.refuse(agentwire.RefusedFirstFrame)
+	}
+	key := l.from.Key
+	if key == "" {
+		key = hello.Key
+	}
+	if l.from.Key = ""; key == "" {
+		return l.refuse(agentwire.RefusedMissingKey)
+	}
+	ctx, cancel := context.WithTimeout(l.host.ctx, l.host.HelloTimeout)
+	defer cancel()
+	desk, err := l.host.admit(ctx, l, key)
+	switch {
+	case errors.Is(err, auth.ErrInvalid):
+		return l.refuse(agentwire.RefusedInvalidKey)
+	case err != nil:
+		l.host.Log.Error("agent's key not checked", "remote", l.from.Remote, "error", err)
+		l.shut(wire.CloseOverload, "storage unavailable")
+		return err
+	case hello.Agent != "" && hello.Agent != desk.row.Name:
+		return l.refuse(agentwire.RefusedInvalidKey)
+	case !late.Stop():
+		return errLate
+	}
+	if !desk.enter(l, hello) {
+		return errRefused
+	}
+	l.host.Log.Info("agent connected", "agent", desk.row.Name, "remote", l.from.Remote)
+	return nil
+}
+
+func (l *link) refuse(why string) error {
+	l.host.Log.Info("agent refused", "remote", l.from.Remote, "reason", why)
+	l.send(&agentwire.FromHost{Type: agentwire.TypeHelloAck, HelloAck: &agentwire.HelloAck{Error: why}})
+	l.shut(wire.CloseRefused, why)
+	return errRefused
+}
+
+// read takes frames until the connection ends.
+func (l *link) read() error {
+	for {
+		l.busy.Store(false)
+		frame, err := l.conn.Read()
+		if err != nil {
+			return err
+		}
+		l.busy.Store(true)
+		f, werr := agentwire.DecodeFromAgent(frame)
+		if !l.frames.Allow() && (f == nil || f.Type != agentwire.TypeMessageAck) {
+			time.Sleep(limitedPause) // to read and refuse as fast as it sends would cost all others
+			werr = wire.Refuse(wire.CodeRateLimited, "more than %d frames a second: this one was not taken, send it again later", linkRate)
+			if f != nil {
+				werr.Ref = f.MessageID
+			}
+		}
+		if werr != nil {
+			l.error(werr)
+			continue
+		}
+		l.take(f)
+	}
+}
+
+// limitedPause is how long nothing is read after a frame over the rate.
+const limitedPause = 5 * time.Millisecond
+
+// take acts on one frame.
+func (l *link) take(f *agentwire.FromAgent) {
+	switch f.Type {
+	case agentwire.TypeHello:
+		l.error(&wire.Error{Code: wire.CodeAlreadyRegistered, Message: "type: found hello, which only the first frame may be"})
+	case agentwire.TypePing:
+		l.send(&agentwire.FromHost{Type: agentwire.TypePong})
+	case agentwire.TypePong: // any frame is a sign of life
+	case agentwire.TypeMessageAck:
+		l.desk.acked(f.TurnID)
+	default:
+		l.desk.take(l, f)
+	}
+}
+
+// runErrands sends what belongs to no turn, one after the other.
+func (l *link) runErrands() error {
+	for {
+		select {
+		case f := <-l.errands:
+			l.desk.errand(l.host.ctx, f)
+		case <-l.gone:
+			return nil
+		}
+	}
+}
+
+// error answers a frame that is not taken.
+func (l *link) error(e *wire.Error) {
+	l.send(&agentwire.FromHost{Type: agentwire.TypeError, Error: e})
+}
+
+// send queues a frame. An agent that does not read is closed.
+func (l *link) send(f *agentwire.FromHost) { l.sendBytes(f.Append(nil)) }
+
+func (l *link) sendBytes(frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.code != 0 {
+		return
+	}
+	if len(l.queue) >= maxLinkFrames || l.bytes+len(frame) > maxLinkBytes {
+		l.close(wire.CloseTooSlow, "too slow: frames wait for longer than they may")
+		return
+	}
+	l.queue = append(l.queue, frame)
+	l.bytes += len(frame)
+	l.stir()
+}
+
+// shut closes the connection once what waits is written; the first reason counts.
+func (l *link) shut(code wire.CloseCode, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.code == 0 {
+		l.close(code, why)
+	}
+}
+
+// close implements shut. The mutex must be held.
+func (l *link) close(code wire.CloseCode, why string) {
+	l.code, l.why = code, why
+	if code == wire.CloseTooSlow { // it would not read that either, and the writer hangs
+		l.queue, l.bytes = nil, 0
+		l.host.wg.Go(func() { _ = l.conn.Close(code, why) })
+	}
+	l.stir()
+}
+
+// stir wakes the writer. The mutex must be held.
+func (l *link) stir() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write writes what is queued until the connection ends.
+func (l *link) write() {
+	for {
+		select {
+		case <-l.wake:
+		case <-l.gone:
+		}
+		l.mu.Lock()
+		queue, ping, code, why := l.queue, l.ping, l.code, l.why
+		l.queue, l.bytes, l.ping = nil, 0, false
+		l.mu.Unlock()
+		if len(queue) > 0 {
+			if err := l.conn.Write(queue...); err != nil {
+				l.shut(wire.CloseTooSlow, "write failed")
+				_ = l.conn.Close(wire.CloseTooSlow, transport.ErrSlow.Error())
+				return
+			}
+		}
+		if ping {
+			_ = l.conn.Ping() // if it fails the connection ends anyway
+		}
+		if code != 0 {
+			_ = l.conn.Close(code, why)
+			return
+		}
+		select {
+		case <-l.gone:
+			return
+		default:
+		}
+	}
+}
+
+// pulse pings when it is time, and drops who was silent for too long or whose key
+// has expired.
+func (l *link) pulse(now time.Time) {
+	l.host.mu.Lock()
+	known, expires := l.desk != nil, l.expires
+	l.host.mu.Unlock()
+	switch {
+	case !expires.IsZero() && !now.Before(expires):
+		l.shut(wire.CloseRevoked, "key expired")
+	case !known: // hello has a time of its own
+	case !l.busy.Load() && now.Sub(l.conn.Heard()) >= l.host.SilenceTimeout: // while we don't read, the silence is ours
+		l.shut(wire.CloseRefused, "silent for too long")
+	case now.Sub(l.pinged) >= l.host.PingInterval:
+		l.pinged = now
+		l.mu.Lock()
+		l.ping = true
+		l.stir()
+		l.mu.Unlock()
+	}
+}

@@ -1,0 +1,307 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+const (
+	patience = 20 * time.Second
+	secret   = "a-secret-of-the-operator-for-" // the name of a channel or agent follows
+)
+
+// bed is a whole host in this process, on a socket of its own.
+type bed struct {
+	t      *testing.T
+	dir    string
+	opts   agent.SocketOptions
+	store  *store.Store
+	hub    *hub.Hub
+	roster *agent.Roster
+	addr   string
+	stop   func()
+}
+
+var making sync.Mutex // api.New sets a variable of its library
+
+func newBed(t *testing.T, o agent.SocketOptions) *bed { return openBed(t, t.TempDir(), o) }
+
+func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
+	t.Helper()
+	b := &bed{t: t, dir: dir, opts: o}
+	log := slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	var err error
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.store, err = store.Open(t.Context(), dir, store.Options{Log: log})
+	must(err)
+	keys, err := auth.OpenKeys(dir)
+	must(err)
+	files, err := attach.Open(dir, attach.Options{Base: func() string { return "http://" + b.addr }, Log: log})
+	must(err)
+	b.roster = agent.NewRoster(log)
+	b.hub = hub.New(hub.Options{Store: b.store, Attachments: files, Agents: b.roster, Commands: command.New(), Log: log, TypingDelay: time.Hour})
+	gate := auth.NewGate(b.store, nil)
+	o.Store, o.Door, o.Out, o.Log = b.store, gate, b.hub, log
+	sockets := agent.NewSockets(o)
+	b.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
+	b.roster.Register(agent.SocketKind, sockets.Kind())
+	must(b.roster.Load(t.Context(), b.store))
+	_, err = b.hub.Recover(t.Context())
+	must(err)
+	slots := bridge.New(b.hub, gate, bridge.Options{Log: log})
+	making.Lock()
+	handler := api.New(t.Context(), api.Options{
+		Store: b.store, Attachments: files, Hub: b.hub, Slots: slots, AgentSockets: sockets, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
+		Now: time.Now, Ready: b.store.Writable,
+	})
+	making.Unlock()
+	srv := httptest.NewServer(handler)
+	b.addr = srv.Listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for _, serve := range []func(context.Context) error{gate.Serve, slots.Serve, sockets.Serve} {
+		wg.Go(func() { _ = serve(ctx) })
+	}
+	b.stop = sync.OnceFunc(func() {
+		slots.Close()
+		sockets.Close()
+		srv.Close()
+		cancel()
+		wg.Wait()
+		b.hub.Close()
+		b.roster.Close()
+		if err := errors.Join(b.store.Close(), files.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(b.stop)
+	return b
+}
+
+// again starts another host on the same data.
+func (b *bed) again() *bed {
+	b.t.Helper()
+	b.stop()
+	return openBed(b.t, b.dir, b.opts)
+}
+
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), secret) {
+		l.t.Errorf("a secret is in the log: %s", p)
+	}
+	return len(p), nil
+}
+
+// agent makes an agent that dials in; its key is secret+name.
+func (b *bed) agent(name string) store.Agent {
+	b.t.Helper()
+	key := auth.NewToken(secret+name, time.Time{})
+	row, err := b.store.CreateAgent(b.t.Context(), store.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, store.Change{Actor: "test", Action: "agent.create"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.roster.Set(row)
+	return row
+}
+
+// channel makes a channel that is routed to an agent; its token is secret+name.
+func (b *bed) channel(name, agent string) store.Channel {
+	b.t.Helper()
+	token := auth.NewToken(secret+name, time.Time{})
+	row, err := b.store.CreateChannel(b.t.Context(), store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: agent}, &token, store.Change{Actor: "test", Action: "channel.create"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return row
+}
+
+// history is the channel's messages in short, oldest first.
+func (b *bed) history(row store.Channel) []string {
+	b.t.Helper()
+	chain, err := b.store.Chain(context.Background(), row.Key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	entries, err := b.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 500)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	out := make([]string, len(entries))
+	for i, e := range entries {
+		out[i] = fmt.Sprintf("%s %s %s", e.Direction, e.State, e.Text)
+		if e.Reason != "" {
+			out[i] = fmt.Sprintf("%s %s/%s %s", e.Direction, e.State, e.Reason, e.Text)
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func (b *bed) wantHistory(row store.Channel, want ...string) {
+	b.t.Helper()
+	var got []string
+	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		if got = b.history(row); slices.Equal(got, want) {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("history:\n\t%s\nwant:\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+		}
+	}
+}
+
+func (b *bed) eventually(what string, cond func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("%s: did not happen within %s", what, patience)
+		}
+	}
+}
+
+// peer is a WebSocket at the host's other end: an adapter or an agent.
+type peer struct {
+	t  *testing.T
+	ws *websocket.Conn
+}
+
+func (b *bed) dial(path string, header http.Header) *peer {
+	b.t.Helper()
+	ws, resp, err := websocket.DefaultDialer.Dial("ws://"+b.addr+path, header)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	p := &peer{b.t, ws}
+	b.t.Cleanup(func() { _ = ws.Close() })
+	return p
+}
+
+func (p *peer) write(frame string) {
+	p.t.Helper()
+	if err := p.ws.WriteMessage(websocket.TextMessage, []byte(frame)); err != nil {
+		p.t.Fatalf("write %s: %v", frame, err)
+	}
+}
+
+// read returns the next frame.
+func (p *peer) read() string {
+	p.t.Helper()
+	_ = p.ws.SetReadDeadline(time.Now().Add(patience))
+	_, frame, err := p.ws.ReadMessage()
+	if err != nil {
+		p.t.Fatalf("read: %v", err)
+	}
+	return string(frame)
+}
+
+// wantClose reads until the connection is closed, which must be with this code.
+func (p *peer) wantClose(code int) {
+	p.t.Helper()
+	_ = p.ws.SetReadDeadline(time.Now().Add(patience))
+	for {
+		if _, frame, err := p.ws.ReadMessage(); err != nil {
+			var closed *websocket.CloseError
+			if !errors.As(err, &closed) || closed.Code != code {
+				p.t.Fatalf("ended with %v, want code %d", err, code)
+			}
+			return
+		} else {
+			p.t.Logf("before the close frame: %s", frame)
+		}
+	}
+}
+
+// shows reads the next frame, which must be of this type and hold the texts.
+func (p *peer) shows(kind string, texts ...string) map[string]json.RawMessage {
+	p.t.Helper()
+	frame := p.read()
+	var f map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(frame), &f); err != nil {
+		p.t.Fatal(err)
+	}
+	ok := string(f["type"]) == `"`+kind+`"`
+	for _, text := range texts {
+		ok = ok && strings.Contains(frame, text)
+	}
+	if !ok {
+		p.t.Fatalf("read %s, want a frame %s with %q", frame, kind, texts)
+	}
+	return f
+}
+
+// adapter attaches an adapter of protocol 1.1 with these capabilities.
+func (b *bed) adapter(channel, caps string) *peer {
+	b.t.Helper()
+	p := b.dial(wire.Path, http.Header{"X-Bridge-Token": {secret + channel}})
+	names, err := json.Marshal(strings.Fields(caps))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	p.write(`{"type":"register","platform":"test","protocol":"1.1","capabilities":` + string(names) + `}`)
+	p.shows("register_ack", `"ok":true`)
+	return p
+}
+
+// asks says something in conversation c as alice.
+func (p *peer) asks(text string) {
+	p.t.Helper()
+	p.write(`{"type":"message","conversation_id":"c","user_id":"alice","user_name":"Alice","text":"` + text + `","reply_ctx":{"to":"` + text + `"}}`)
+}
+
+// connect connects an agent. extra are further fields of hello.
+func (b *bed) connect(name, extra string) *peer {
+	b.t.Helper()
+	p := b.dial(agentwire.Path, http.Header{"Authorization": {"Bearer " + secret + name}})
+	p.write(`{"type":"hello"` + extra + `}`)
+	p.shows("hello_ack", `"ok":true`, `"agent":"`+name+`"`)
+	return p
+}
+
+// turn reads the next frame, which must be a turn with this text.
+func (p *peer) turn(text string) *agentwire.Turn {
+	p.t.Helper()
+	frame := p.read()
+	f, err := agentwire.DecodeFromHost([]byte(frame))
+	if err != nil || f.Turn == nil || f.Turn.Text() != text {
+		p.t.Fatalf("read %s, %v; want a turn %q", frame, err, text)
+	}
+	return f.Turn
+}
+
+// say writes a frame of a turn; rest are its further fields.
+func (p *peer) say(kind string, t *agentwire.Turn, rest string) {
+	p.t.Helper()
+	p.write(`{"type":"` + kind + `","turn_id":"` + t.TurnID + `"` + rest + `}`)
+}
