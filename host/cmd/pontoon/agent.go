@@ -21,6 +21,7 @@ type agentView struct {
 	On      bool            `json:"enabled"`
 	BuiltIn bool            `json:"built_in"`
 	Key     string          `json:"key"`
+	Secret  string          `json:"secret"`
 }
 
 func agentCommand(o *clientOptions) *cobra.Command {
@@ -145,6 +146,9 @@ func agentCreate(o *clientOptions) *cobra.Command {
 				fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\n", v.ID, v.Name, v.Kind)
 				if v.Key != "" {
 					fmt.Fprintf(w, "key\t%s\n\nThe key is shown only now. The agent connects with it to %s.\n", v.Key, o.url)
+				}
+				if v.Secret != "" {
+					fmt.Fprintf(w, "secret\t%s\n\nThe secret is shown only now. The agent checks with it that a request comes from this host.\n", v.Secret)
 				}
 			})
 		},

@@ -129,6 +129,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	sockets := agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Log: log})
 	defer sockets.Close()
 	registerAgents(roster, url, sockets)
+	registerDialed(roster, log)
 	if err := roster.Load(ctx, st); err != nil {
 		return fmt.Errorf("load agents: %w", err)
 	}

@@ -24,6 +24,10 @@ type Kind struct {
 	Keys bool
 	// Secrets are the fields at the config's top that nobody is shown again.
 	Secrets []string
+	// Fill completes the config of an agent that is about to be made: with a
+	// secret that the host makes, which is shown this one time. nil = nothing is
+	// made up. What can't be read is left as it is, for Check to refuse.
+	Fill func(config json.RawMessage) (filled json.RawMessage, secret string)
 	// Check says what is wrong with a config, which is a JSON object, and names
 	// the field. nil = the kind has none: only {} will do.
 	Check func(config json.RawMessage) error

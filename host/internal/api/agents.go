@@ -51,10 +51,11 @@ type updateAgentBody struct {
 	Enabled *bool           `json:"enabled,omitempty"`
 }
 
-// createdAgent shows the key, this one time.
+// createdAgent shows the key and the secret that was made, this one time.
 type createdAgent struct {
 	Agent
-	Key string `json:"key,omitempty" doc:"Shown once; absent if its kind has none"`
+	Key    string `json:"key,omitempty" doc:"Shown once; absent if its kind has none"`
+	Secret string `json:"secret,omitempty" doc:"Of the config, if the host made it; shown once"`
 }
 
 // AgentRef names an agent.
@@ -111,7 +112,8 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.AgentNameRule, "")
 	}
-	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, in.Body.Config, in.Body.Enabled}); err != nil {
+	given, made := s.fill(row.Kind, in.Body.Config)
+	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, given, in.Body.Enabled}); err != nil {
 		return nil, err
 	}
 	key, stored := "", (*store.NewToken)(nil)
@@ -128,13 +130,25 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	}
 	s.agentChange.Lock()
 	defer s.agentChange.Unlock()
-	made, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.showAgent(row)))
+	stands, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.showAgent(row)))
 	if err != nil {
 		return nil, s.faultOfKey(err, "agent")
 	}
-	s.Agents.Set(made)
-	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)
-	return &body[createdAgent]{createdAgent{s.showAgent(made), key}}, nil
+	s.Agents.Set(stands)
+	s.Log.Info("agent created", "agent", stands.Name, "kind", stands.Kind, "id", stands.ID)
+	return &body[createdAgent]{createdAgent{s.showAgent(stands), key, made}}, nil
+}
+
+// fill completes the config of a new agent.
+func (s *server) fill(kind string, config json.RawMessage) (filled json.RawMessage, secret string) {
+	k, _ := s.Agents.Kind(kind)
+	if k.Fill == nil {
+		return config, ""
+	}
+	if config == nil {
+		config = json.RawMessage("{}")
+	}
+	return k.Fill(config)
 }
 
 func (s *server) getAgent(ctx context.Context, in *AgentRef) (*body[Agent], error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/content"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -20,14 +21,7 @@ import (
 
 type sendBody struct {
 	ConversationID string `json:"conversation_id" maxLength:"4096"`
-	Content
-	Update *updateBody `json:"update,omitempty"`
-	Typing *bool       `json:"typing,omitempty" doc:"Show or end the typing indicator"`
-}
-
-type updateBody struct {
-	PreviewHandle string `json:"preview_handle,omitempty" maxLength:"4096"`
-	MessageID     string `json:"message_id,omitempty" maxLength:"64"`
+	content.Body
 }
 
 type sentBody struct {
@@ -52,7 +46,7 @@ func (s *server) sendMessage(ctx context.Context, in *struct {
 		if err := s.Hub.Typing(ctx, row, b.ConversationID, *b.Typing); err != nil {
 			return nil, s.sendFault(err, row.Name)
 		}
-		if b.empty() && b.Update == nil {
+		if b.OnlyTyping() {
 			return &body[sentBody]{sentBody{State: store.Sent.String(), Degraded: []render.Note{}}}, nil
 		}
 	}
@@ -102,16 +96,16 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 	if err := s.checkPaths(b.Content); err != nil {
 		return hub.Outgoing{}, err
 	}
-	m, err := b.message()
+	m, err := b.Message()
 	if err != nil {
-		return hub.Outgoing{}, err
+		return hub.Outgoing{}, refusal(err)
 	}
 	out := hub.Outgoing{Conversation: b.ConversationID, Message: m}
 	if b.Update == nil {
 		return out, nil
 	}
-	if b.Update.PreviewHandle == "" && b.Update.MessageID == "" {
-		return out, field(422, "body.update", "found neither preview_handle nor message_id, expected one", "")
+	if err := b.Update.Check(); err != nil {
+		return out, refusal(err)
 	}
 	handle := b.Update.PreviewHandle
 	if handle == "" {
@@ -121,37 +115,16 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 		}
 		handle = e.EditHandle()
 	}
-	out.Message.Meta = out.Message.Meta.With(message.MetaEdits, b.Update.MessageID).With(message.MetaPreviewHandle, handle)
+	b.Update.Mark(&out.Message, handle)
 	return out, nil
 }
 
 // checkPaths refuses paths of files that are not for whoever holds a key to
 // hand out.
-func (s *server) checkPaths(c Content) error {
-	check := func(at, path string) error {
-		if path == "" {
-			return nil
-		}
-		if err := s.Attachments.CheckPath(path); err != nil {
-			return field(422, at+".path", err.Error(), clip(path))
-		}
-		return nil
-	}
-	if c.Image != nil {
-		if err := check("body.image", c.Image.Path); err != nil {
-			return err
-		}
-	}
-	if c.File != nil {
-		if err := check("body.file", c.File.Path); err != nil {
-			return err
-		}
-	}
-	for i, p := range c.Parts {
-		if p.Type == message.TypeFile || p.Type == message.TypeVision {
-			if err := check(fmt.Sprintf("body.parts[%d]", i), message.TextField(p.Raw(), "path")); err != nil {
-				return err
-			}
+func (s *server) checkPaths(c content.Content) error {
+	for _, p := range c.Paths() {
+		if err := s.Attachments.CheckPath(p.Path); err != nil {
+			return field(422, "body."+p.At, err.Error(), clip(p.Path))
 		}
 	}
 	return nil

@@ -52,6 +52,8 @@ type Turn struct {
 	UserName     string
 	Message      message.Message // of a pressed button: its value, with metadata action
 	Caps         wire.Caps       // what the far end shows
+
+	past past
 }
 
 // Agent answers turns. Handle returns when the turn is over; what it sent by

@@ -29,6 +29,9 @@ func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *
 		Direction: store.Out, State: store.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
 		Origin: store.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
 	}
+	if o.message.Status == message.StatusError { // what was said of it before it failed
+		row.Status = message.StatusError
+	}
 	if row.Text == "" && len(o.message.Parts) > 0 {
 		row.Text = c.hub.inWords(&o.message)
 	}

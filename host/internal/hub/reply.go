@@ -21,8 +21,9 @@ type reply struct {
 	job   turnJob
 	agent string
 
-	streaming sync.Mutex // one call of Stream or Send at a time; guards stream
+	streaming sync.Mutex // one call of Stream or Send at a time; guards stream and said
 	stream    *stream    // that is open; nil = none
+	said      string     // what Stream was told that nobody was shown
 
 	mu     sync.Mutex // guards what follows
 	sent   bool
@@ -77,6 +78,9 @@ func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, err
 	})
 	if s != nil {
 		r.stream = nil
+	}
+	if agent != "" {
+		r.said = ""
 	}
 	if err == nil {
 		r.mu.Lock()
@@ -148,6 +152,7 @@ func (r *reply) Stream(text string) {
 			r.c.hub.Log.Warn("answer not shown while it is made", "message", r.job.id, "error", err)
 		}
 		if r.stream = s; s == nil {
+			r.said = text
 			return
 		}
 	}
@@ -155,27 +160,37 @@ func (r *reply) Stream(text string) {
 }
 
 // breakStream ends a stream that the agent left open: with an error if it
-// failed, else with what it said until then.
+// failed, else with what it said until then. Where the far end shows no streams
+// that is sent now.
 func (r *reply) breakStream(err error) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
 	s := r.stream
-	if s == nil {
+	if s == nil && r.said == "" {
 		return
 	}
 	r.stream = nil
 	if r.c.hub.ctx.Err() != nil { // the next start ends it
-		s.close()
+		if s != nil {
+			s.close()
+		}
 		return
 	}
 	status := message.StatusCompleted
 	if err != nil {
 		status = message.StatusError
 	}
-	o := &outgoing{message: message.Text(s.shown()), agent: r.agent}
-	_, herr := r.untilStored(r.c.hub.ctx, func(conv *conversation) (Sent, error) { return s.end(r.c.hub.ctx, conv, o, status) })
+	ctx := r.c.hub.ctx
+	sent, herr := r.untilStored(ctx, func(conv *conversation) (Sent, error) {
+		if s == nil { // to a far end that shows no streams
+			o := &outgoing{message: message.Text(r.said), agent: r.agent}
+			o.message.Status = status
+			return r.c.send(ctx, conv, o, &r.job.routing, r.job.id, false)
+		}
+		return s.end(ctx, conv, &outgoing{message: message.Text(s.shown()), agent: r.agent}, status)
+	})
 	if herr != nil {
-		r.c.hub.Log.Error("broken answer not ended", "message", s.id, "error", herr)
+		r.c.hub.Log.Error("broken answer not ended", "message", sent.ID, "question", r.job.id, "error", herr)
 	}
 }
 

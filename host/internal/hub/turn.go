@@ -139,6 +139,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) (po
 		ID: job.id, Repeated: job.repeated, Channel: channel, Conversation: conv.Key, UserID: job.userID, UserName: job.userName,
 		Message: job.message, Caps: caps,
 	}
+	t.past = past{c, conv}
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
 	r := &reply{c: c, conv: conv, job: job, agent: name}

@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"mime"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tmaxmax/go-sse"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/dial"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/message/agui"
+)
+
+// Limits of runs of AG-UI agents.
+const (
+	maxEvent      = 1 << 20 // bytes of an event
+	runTimeout    = 10 * time.Minute
+	runIdle       = 2 * time.Minute
+	runTries      = 3 // to begin it: one that has begun is never begun again
+	runHistory    = 50
+	maxRunHistory = 500
+)
+
+// AGUIConfig is the config of an agent of kind agui.
+type AGUIConfig struct {
+	Remote
+	Timeout     Seconds `json:"timeout,omitempty"`      // of a run
+	IdleTimeout Seconds `json:"idle_timeout,omitempty"` // between two signs of life
+	History     int     `json:"history,omitempty"`      // most messages of the conversation that a run is given
+
+	// ForwardedProps are those of a run whose message has none of its own; absent
+	// = none. Agents of AG-UI before 1.0 mostly want some: {} will do.
+	ForwardedProps json.RawMessage `json:"forwarded_props,omitempty"`
+}
+
+// CheckAGUI is Kind.Check of AG-UI agents.
+func CheckAGUI(config json.RawMessage) error {
+	_, err := readAGUI(config)
+	return err
+}
+
+func readAGUI(config json.RawMessage) (AGUIConfig, error) {
+	var c AGUIConfig
+	if err := Decode(config, &c); err != nil {
+		return c, err
+	}
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	if c.History < 0 || c.History > maxRunHistory {
+		return c, fmt.Errorf("history: found %d, expected 1 to %d", c.History, maxRunHistory)
+	}
+	if p := bytes.TrimSpace(c.ForwardedProps); len(p) > 0 && p[0] != '{' {
+		return c, errors.New("forwarded_props: expected an object")
+	}
+	if err := c.Timeout.within("timeout", time.Second, time.Hour); err != nil {
+		return c, err
+	}
+	return c, c.IdleTimeout.within("idle_timeout", time.Second, time.Hour)
+}
+
+// AGUI is an agent that speaks AG-UI: each turn is a run, whose events become
+// messages.
+type AGUI struct {
+	*remote
+	config AGUIConfig
+	log    *slog.Logger
+}
+
+var (
+	_ hub.Agent = (*AGUI)(nil)
+	_ io.Closer = (*AGUI)(nil)
+)
+
+// NewAGUI makes the agent of a config. Close must be called.
+func NewAGUI(config json.RawMessage, o dial.Options, log *slog.Logger) (*AGUI, error) {
+	c, err := readAGUI(config)
+	if err != nil {
+		return nil, err
+	}
+	o.Header = c.IdleTimeout.or(runIdle)
+	return &AGUI{remote: newRemote(c.Remote, o, runTries), config: c, log: log}, nil
+}
+
+// Handle implements hub.Agent.
+func (a *AGUI) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
+	input, err := a.input(ctx, &t)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(input)
+	if err != nil {
+		return fmt.Errorf("agui: encode run: %w", err)
+	}
+	limit, cancel := context.WithTimeoutCause(ctx, a.config.Timeout.or(runTimeout), errors.New("the run took too long"))
+	defer cancel()
+	alive, stop := context.WithCancelCause(limit)
+	defer stop(nil)
+	resp, err := try(alive, a.remote, func() (*http.Response, error) { return a.begin(alive, string(body)) })
+	if err != nil {
+		return fmt.Errorf("agui: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	idle := a.config.IdleTimeout.or(runIdle)
+	silence := time.AfterFunc(idle, func() { stop(fmt.Errorf("the agent was silent for %s", idle)) })
+	defer silence.Stop()
+	err = newRun(ctx, input.RunID, r).read(&beating{resp.Body, func() { silence.Reset(idle) }})
+	switch cause := context.Cause(alive); {
+	case err == nil:
+		return nil
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case cause != nil:
+		err = cause
+	}
+	return fmt.Errorf("agui: %w", err)
+}
+
+// beating calls beat whenever something was read.
+type beating struct {
+	io.Reader
+	beat func()
+}
+
+// Read implements io.Reader.
+func (b *beating) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if n > 0 {
+		b.beat()
+	}
+	return n, err
+}
+
+// begin makes one attempt to start the run.
+func (a *AGUI) begin(ctx context.Context, body string) (*http.Response, error) {
+	resp, err := a.post(ctx, body, http.Header{"Accept": {"text/event-stream"}})
+	var answered *statusError
+	var op *net.OpError
+	switch {
+	case err == nil:
+	case errors.As(err, &answered), errors.As(err, &op) && op.Op == "dial":
+		return nil, err
+	default:
+		return nil, &begunError{err}
+	}
+	if typ, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || typ != "text/event-stream" {
+		_ = resp.Body.Close()
+		return nil, &answerError{fmt.Errorf("content-type: found %.60q, expected text/event-stream", resp.Header.Get("Content-Type"))}
+	}
+	return resp, nil
+}
+
+// input is what the agent is asked: the conversation up to the turn's message.
+func (a *AGUI) input(ctx context.Context, t *hub.Turn) (agui.RunInput, error) {
+	n := a.config.History
+	if n == 0 {
+		n = runHistory
+	}
+	history, err := t.History(ctx, n)
+	if err != nil {
+		return agui.RunInput{}, err
+	}
+	thread := t.Session()
+	if thread == "" {
+		thread = t.Conversation
+	}
+	for i := range history[:len(history)-1] {
+		history[i].Meta = withoutRun(history[i].Meta)
+	}
+	input, losses := agui.FromRun(thread, history)
+	for i, l := range losses {
+		if len(l) > 0 {
+			a.log.Debug("AG-UI can't carry all of a message", "message", history[i].ID, "losses", l)
+		}
+	}
+	if input.RunID == "" {
+		input.RunID = t.ID.String()
+	}
+	if input.ForwardedProps == nil {
+		input.ForwardedProps = a.config.ForwardedProps
+	}
+	input.Messages = paired(input.Messages)
+	input.More = map[string]json.RawMessage{"state": []byte("{}"), "tools": []byte("[]"), "context": []byte("[]")}
+	return input, nil
+}
+
+// withoutRun is the metadata of an earlier message without what its own run was: of no
+// use to the next one, and older agents refuse messages with metadata.
+func withoutRun(m message.Meta) message.Meta {
+	out := maps.Clone(m)
+	for _, key := range []string{agui.MetaRunID, agui.MetaPayload, metaMode, metaStage} {
+		delete(out, key)
+	}
+	return out
+}
+
+// paired leaves out calls of tools without their result, and results without
+// their call: what only half of is within the history is refused by models.
+func paired(messages []agui.Message) []agui.Message {
+	called, answered := map[string]bool{}, map[string]bool{}
+	for _, m := range messages {
+		for _, raw := range m.ToolCalls {
+			called[callID(raw)] = true
+		}
+		if m.Role == agui.RoleTool && called[m.ToolCallID] {
+			answered[m.ToolCallID] = true
+		}
+	}
+	out := make([]agui.Message, 0, len(messages))
+	for _, m := range messages {
+		if m.Role == agui.RoleTool && !answered[m.ToolCallID] {
+			continue
+		}
+		if len(m.ToolCalls) > 0 {
+			var calls []json.RawMessage
+			for _, raw := range m.ToolCalls {
+				if answered[callID(raw)] {
+					calls = append(calls, raw)
+				}
+			}
+			if m.ToolCalls = calls; len(calls) == 0 && len(m.Content) == 0 {
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func callID(raw json.RawMessage) string {
+	var call struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(raw, &call)
+	return call.ID
+}
+
+// read reads the run's events to its end.
+func (r *run) read(body io.Reader) error {
+	n := 0
+	for e, err := range sse.Read(body, &sse.ReadConfig{MaxEventSize: maxEvent}) {
+		if err != nil {
+			return r.broken(fmt.Errorf("after %d events: %w", n, err))
+		}
+		n++
+		if e.Data == "" { // such as one that only has an id
+			continue
+		}
+		if err := r.take([]byte(e.Data)); err != nil {
+			return r.broken(fmt.Errorf("event %d: %w", n, err))
+		}
+		if r.over {
+			return nil
+		}
+	}
+	return r.broken(fmt.Errorf("the stream ended after %d events, expected RUN_FINISHED", n))
+}

@@ -1,0 +1,292 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/dial"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+)
+
+// Limits of calls to agents that the host dials.
+const (
+	maxHeaderFields = 32
+	maxHeaderBytes  = 8 << 10
+	maxRetryAfter   = time.Minute      // an agent that wants longer is away
+	tripAfter       = 5                // failures in a row, whatever turns they were of
+	restAfterTrip   = 10 * time.Second // less than the hub waits before it asks again
+)
+
+// Remote is what the kinds of agents that the host dials have in common, as JSON.
+type Remote struct {
+	URL          string            `json:"url"`
+	Headers      map[string]string `json:"headers,omitempty"`
+	AllowPrivate dial.Networks     `json:"allow_private"`
+}
+
+// check names the field that is wrong. It shows no value of a header.
+func (r *Remote) check() error {
+	if _, err := r.AllowPrivate.CheckURL(r.URL); err != nil {
+		return fmt.Errorf("url: %w", err)
+	}
+	if len(r.Headers) > maxHeaderFields {
+		return fmt.Errorf("headers: found %d, expected at most %d", len(r.Headers), maxHeaderFields)
+	}
+	for name, value := range r.Headers {
+		switch {
+		case !httpguts.ValidHeaderFieldName(name):
+			return fmt.Errorf("headers: found %.60q, expected the name of a header", name)
+		case ownHeader(name):
+			return fmt.Errorf("headers.%s: the host sets this one itself", name)
+		case len(value) > maxHeaderBytes || !httpguts.ValidHeaderFieldValue(value):
+			return fmt.Errorf("headers.%s: found a value that is no header's, or longer than %d bytes", name, maxHeaderBytes)
+		}
+	}
+	return nil
+}
+
+// ownHeader reports the headers that would change what is sent or to whom.
+func ownHeader(name string) bool {
+	switch strings.ToLower(name) {
+	case "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "te", "trailer", "connection", "upgrade", "keep-alive",
+		"proxy-authorization", "proxy-connection", "expect", "accept", "accept-encoding":
+		return true
+	}
+	return strings.HasPrefix(strings.ToLower(name), "webhook-")
+}
+
+// Seconds are a time in JSON: a string such as "1m30s".
+type Seconds time.Duration
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Seconds) UnmarshalJSON(b []byte) error {
+	text, err := strconv.Unquote(string(b))
+	d, derr := time.ParseDuration(text)
+	if err != nil || derr != nil {
+		return fmt.Errorf("found %.40s, expected a time such as \"30s\"", b)
+	}
+	*s = Seconds(d)
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	return strconv.AppendQuote(nil, time.Duration(s).String()), nil
+}
+
+// within is the time itself, or the default if it is 0; an error names the field.
+func (s Seconds) within(field string, least, most time.Duration) error {
+	if d := time.Duration(s); d != 0 && (d < least || d > most) {
+		return fmt.Errorf("%s: found %s, expected from %s to %s", field, d, least, most)
+	}
+	return nil
+}
+
+func (s Seconds) or(d time.Duration) time.Duration {
+	if s == 0 {
+		return d
+	}
+	return time.Duration(s)
+}
+
+// remote calls one agent: with patience, and not while it is broken.
+type remote struct {
+	Remote
+	client  *dial.Client
+	breaker *gobreaker.TwoStepCircuitBreaker[any]
+	tries   uint
+	first   time.Duration // before the second try
+	rest    time.Duration
+}
+
+// newRemote makes what calls the agent. Close must be called.
+func newRemote(c Remote, o dial.Options, tries uint) *remote {
+	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip}
+	o.Allow = c.AllowPrivate
+	r.client = dial.New(o)
+	r.arm()
+	return r
+}
+
+// arm makes the breaker.
+func (r *remote) arm() {
+	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
+		Timeout: r.rest, ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
+		IsSuccessful: func(err error) bool { return !isAbsence(err) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
+	})
+}
+
+// Close implements io.Closer.
+func (r *remote) Close() error {
+	r.client.Close()
+	return nil
+}
+
+// statusError is an answer that is no success.
+type statusError struct {
+	code  int
+	after time.Duration // that the agent asks to be left alone; 0 = it does not say
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("answered %d %s", e.code, http.StatusText(e.code))
+}
+
+// isAbsence reports the errors of an agent that is broken or not there, and not
+// of one that did not like this request: the same request may succeed later.
+func isAbsence(err error) bool {
+	var s *statusError
+	var refused *dial.Refused
+	var elsewhere *dial.Redirected
+	var answer *answerError
+	switch {
+	case err == nil, errors.As(err, &refused), errors.As(err, &elsewhere), errors.As(err, &answer):
+		return false
+	case errors.As(err, &s):
+		return s.code >= 500 || s.code == http.StatusRequestTimeout || s.code == http.StatusTooEarly || s.code == http.StatusTooManyRequests
+	}
+	return true // the network's
+}
+
+// answerError is the error of an answer that says nothing the host understands.
+type answerError struct{ err error }
+
+func (e *answerError) Error() string { return "answer: " + e.err.Error() }
+func (e *answerError) Unwrap() error { return e.err }
+
+// begunError is the error of a call that may have reached the agent, and is not
+// made again.
+type begunError struct{ err error }
+
+func (e *begunError) Error() string { return e.err.Error() }
+func (e *begunError) Unwrap() error { return e.err }
+
+// try runs call until it succeeds, fails in a way that trying again does not
+// mend, or was tried often enough. An agent that is not there is hub.ErrAway.
+func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, error) {
+	out, err := backoff.Retry(ctx, func() (T, error) {
+		done, err := r.breaker.Allow()
+		if err != nil { // it is broken: no use to ask it now
+			var none T
+			return none, backoff.Permanent(fmt.Errorf("%w: it failed too often: the next try is in %s at most", hub.ErrAway, r.rest))
+		}
+		over := false
+		defer func() {
+			if !over { // it panicked
+				done(errors.New("panicked"))
+			}
+		}()
+		out, err := call()
+		if cause := context.Cause(ctx); cause != nil && err != nil {
+			err = fmt.Errorf("%w: %w", context.Canceled, cause)
+		}
+		over = true
+		done(err)
+		return out, retryable(err)
+	}, backoff.WithMaxTries(r.tries), backoff.WithMaxElapsedTime(0), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: r.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 30 * time.Second,
+	}))
+	var asked *backoff.RetryAfterError
+	switch {
+	case err == nil:
+		return out, nil
+	case context.Cause(ctx) != nil:
+		return out, context.Cause(ctx)
+	case errors.As(err, &asked), isAway(err):
+		err = fmt.Errorf("%w: %w", hub.ErrAway, err)
+	}
+	return out, err
+}
+
+// retryable marks an error for backoff.
+func retryable(err error) error {
+	var s *statusError
+	var begun *begunError
+	switch {
+	case err == nil:
+		return nil
+	case !isAbsence(err), errors.As(err, &begun):
+		return backoff.Permanent(err)
+	case errors.As(err, &s) && s.after > maxRetryAfter:
+		return backoff.Permanent(err)
+	case errors.As(err, &s) && s.after > 0:
+		return fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: s.after})
+	}
+	return err
+}
+
+// isAway reports what an agent that comes back later does not do again; one
+// that answers 500 was there.
+func isAway(err error) bool {
+	var s *statusError
+	if errors.As(err, &s) {
+		switch s.code {
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests, http.StatusTooEarly, http.StatusRequestTimeout:
+			return true
+		}
+		return false
+	}
+	var begun *begunError
+	return isAbsence(err) && !errors.As(err, &begun)
+}
+
+// post sends body and returns the answer if it is a success. The caller closes
+// its body.
+func (r *remote) post(ctx context.Context, body string, header http.Header) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, strings.NewReader(body))
+	if err != nil {
+		return nil, &answerError{errors.New("the url can't be called")}
+	}
+	req.Header = header
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "Pontoon")
+	for name, value := range r.Headers {
+		req.Header.Set(name, value)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection may be used again
+	_ = resp.Body.Close()
+	return nil, &statusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+}
+
+// plain is an error of the network in words that name no address twice.
+func plain(err error) error {
+	var t net.Error
+	if errors.As(err, &t) && t.Timeout() {
+		return fmt.Errorf("no answer in time: %w", err)
+	}
+	return err
+}
+
+// retryAfter reads the header of that name: seconds, or a date.
+func retryAfter(value string, now time.Time) time.Duration {
+	if value == "" {
+		return 0
+	}
+	if n, err := strconv.ParseUint(value, 10, 32); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
+}

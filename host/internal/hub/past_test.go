@@ -1,0 +1,211 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// historian answers each turn as it is told, and notes the history of it.
+type historian struct {
+	seen   chan string
+	answer func(ctx context.Context, t hub.Turn, r hub.Reply) error
+	n      int
+}
+
+func (h *historian) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
+	all, err := t.History(ctx, h.n)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, m := range all {
+		lines = append(lines, fmt.Sprintf("%.1s:%s", m.Role, m.Text))
+	}
+	h.seen <- strings.Join(lines, " ")
+	return h.answer(ctx, t, r)
+}
+
+func echoBack(ctx context.Context, t hub.Turn, r hub.Reply) error {
+	_, err := r.Send(ctx, message.Text("re "+t.Message.Text))
+	return err
+}
+
+func says(text string) *wire.Inbound {
+	return &wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: text}
+}
+
+func (h *historian) want(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got := <-h.seen:
+		if got != want {
+			t.Errorf("history %q, want %q", got, want)
+		}
+	case <-time.After(patience):
+		t.Fatal("no turn began")
+	}
+}
+
+// rows waits until the conversation has n messages, and returns them, oldest first.
+func (b *bed) rows(n int) []store.Entry {
+	b.t.Helper()
+	chain, err := b.store.Chain(context.Background(), b.row.Key)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		all, err := b.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 1000)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if len(all) == n {
+			slices.Reverse(all)
+			return all
+		}
+		if time.Now().After(end) || len(all) > n {
+			b.t.Fatalf("%d messages, want %d", len(all), n)
+		}
+	}
+}
+
+func TestHistory(t *testing.T) {
+	h := &historian{seen: make(chan string, 10), answer: echoBack, n: 6}
+	b := newBedWith(t, store.Options{}, h)
+	a := b.attach(&port{log: new(written), room: -1})
+	a.Receive(says("one"))
+	h.want(t, "u:one")
+	b.rows(2)
+	a.Receive(says("/help")) // neither it nor its answer
+	b.rows(4)
+	b.send("by REST")
+	all := b.rows(5)
+	ctx := context.Background()
+	for _, act := range []message.Meta{
+		message.Meta{}.With(message.MetaReactsTo, all[1].ID.String()).With(message.MetaReaction, "+1"),
+		message.Meta{}.With(message.MetaEdits, all[1].ID.String()),
+	} {
+		m := message.Text("re one, edited")
+		m.Meta = act
+		if _, err := b.hub.Send(ctx, b.row, hub.Outgoing{Conversation: "c", Message: m}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.hub.Send(ctx, b.row, hub.Outgoing{Conversation: "elsewhere", Message: message.Text("not here")}); err != nil {
+		t.Fatal(err)
+	}
+	a.Receive(says("two"))
+	h.want(t, "u:one a:re one, edited a:by REST u:two")
+	b.rows(10)
+	gone := message.Message{Role: message.RoleAgent, Meta: message.Meta{}.With(message.MetaDeletes, all[4].ID.String())}
+	if _, err := b.hub.Send(ctx, b.row, hub.Outgoing{Conversation: "c", Message: gone}); err != nil {
+		t.Fatal(err)
+	}
+	a.Receive(says("three"))
+	h.want(t, "u:one a:re one, edited u:two a:re two u:three")
+	b.rows(13)
+	a.Receive(says("four")) // no more than six
+	h.want(t, "a:re one, edited u:two a:re two u:three a:re three u:four")
+	b.rows(15)
+}
+
+// A question that came before the last one was answered is told the answer, and
+// no question that came after it.
+func TestHistoryOfWaitingTurns(t *testing.T) {
+	goOn := make(chan struct{})
+	h := &historian{seen: make(chan string, 10), n: 10}
+	h.answer = func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+		if turn.Message.Text == "one" {
+			<-goOn
+		}
+		return echoBack(ctx, turn, r)
+	}
+	b := newBedWith(t, store.Options{}, h)
+	a := b.attach(&port{log: new(written), room: -1})
+	for _, text := range []string{"one", "two", "three"} {
+		a.Receive(says(text))
+	}
+	b.rows(3)
+	close(goOn)
+	h.want(t, "u:one")
+	h.want(t, "u:one a:re one u:two")
+	h.want(t, "u:one u:two a:re one a:re two u:three")
+}
+
+func TestTurnKnowsItsPlace(t *testing.T) {
+	type known struct {
+		e      message.Envelope
+		err    error
+		handle [3]error
+	}
+	seen := make(chan known, 2)
+	first := make(chan store.MessageID, 2)
+	b := newBedWith(t, store.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+		var k known
+		k.e, k.err = turn.Envelope(ctx)
+		_, k.handle[0] = turn.Handle(ctx, turn.ID.String())
+		_, k.handle[1] = turn.Handle(ctx, "no id")
+		_, k.handle[2] = turn.Handle(ctx, (turn.ID + 1).String())
+		if n, ok := store.ParseCursor(turn.Cursor()); !ok || store.MessageID(n) != turn.ID || turn.Session() != k.e.SessionID {
+			t.Errorf("cursor %s, session %s", turn.Cursor(), turn.Session())
+		}
+		seen <- k
+		first <- turn.ID
+		return nil
+	}))
+	a := b.attach(&port{log: new(written), room: -1})
+	for i := range 2 {
+		a.Receive(says("hello"))
+		k := <-seen
+		if k.err != nil || k.e.ID != (<-first).String() || k.e.TurnIndex != int64(i) || k.e.SessionID == "" || k.e.CreatedAt == "" || k.e.Role != message.RoleUser || len(k.e.Parts) != 1 {
+			t.Errorf("%+v, %v", k.e, k.err)
+		}
+		if k.handle[0] != nil || !errors.Is(k.handle[1], store.ErrNotFound) || !errors.Is(k.handle[2], store.ErrNotFound) {
+			t.Errorf("handles: %v", k.handle)
+		}
+	}
+}
+
+type agentFunc func(context.Context, hub.Turn, hub.Reply) error
+
+func (f agentFunc) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error { return f(ctx, t, r) }
+
+// What an agent showed before it failed is kept, also for a far end that shows
+// no streams.
+func TestBrokenAnswerIsKept(t *testing.T) {
+	b := newBedWith(t, store.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+		r.Stream("whole")
+		if _, err := r.Send(ctx, message.Text("whole")); err != nil {
+			return err
+		}
+		if turn.Message.Text == "fail" {
+			r.Stream("ha")
+			r.Stream("half")
+			return errors.New("broken")
+		}
+		return nil
+	}))
+	log := new(written)
+	a := b.attach(&port{log: log, room: -1})
+	a.Receive(says("work"))
+	b.rows(2)
+	a.Receive(says("fail"))
+	all := b.rows(6)
+	for i, want := range []string{"work completed", "whole completed", "fail completed", "whole completed", "half error", "Sorry, no answer could be made. Please try again. completed"} {
+		if got := fmt.Sprintf("%s %s", all[i].Text, all[i].Status); got != want {
+			t.Errorf("message %d: %s, want %s", i, got, want)
+		}
+	}
+	if got := log.list(); !slices.Equal(got, []string{"whole", "whole", "half", "Sorry, no answer could be made. Please try again."}) {
+		t.Errorf("written %q", got)
+	}
+}
