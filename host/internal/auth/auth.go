@@ -101,13 +101,12 @@ type Grant struct {
 	ExpiresAt time.Time // zero = never
 }
 
-// Gate checks channels' tokens.
+// Gate checks channels' tokens, and keys that operators gave away.
 type Gate struct {
 	store *store.Store
 	now   func() time.Time
 
-	mu   sync.Mutex // guards used
-	used map[int64]time.Time
+	tokens, keys uses
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
@@ -115,7 +114,7 @@ func NewGate(s *store.Store, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}
-	return &Gate{store: s, now: now, used: map[int64]time.Time{}}
+	return &Gate{store: s, now: now}
 }
 
 // Admit returns what the token opens, or ErrInvalid whatever is wrong with it,
@@ -138,13 +137,11 @@ func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
 	if !known || !same || err != nil || !c.Enabled || !t.Live(g.now()) {
 		return Grant{}, ErrInvalid
 	}
-	g.mu.Lock()
-	g.used[t.ID] = g.now()
-	g.mu.Unlock()
+	g.tokens.note(t.ID, g.now())
 	return Grant{Channel: c, Token: t.ID, ExpiresAt: t.ExpiresAt}, nil
 }
 
-// Serve writes down when tokens were last used, once a second at most.
+// Serve writes down when tokens and keys were last used, once a second at most.
 func (g *Gate) Serve(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -161,22 +158,44 @@ func (g *Gate) Serve(ctx context.Context) error {
 }
 
 func (g *Gate) flush(ctx context.Context) error {
-	g.mu.Lock()
-	used := g.used
-	g.used = map[int64]time.Time{}
-	g.mu.Unlock()
+	return errors.Join(g.tokens.flush(ctx, g.store.TouchTokens), g.keys.flush(ctx, g.store.TouchKeys))
+}
+
+// uses is when credentials were last used, until it is written down.
+type uses struct {
+	mu sync.Mutex // guards at
+	at map[int64]time.Time
+}
+
+func (u *uses) note(id int64, at time.Time) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.at == nil {
+		u.at = map[int64]time.Time{}
+	}
+	u.at[id] = at
+}
+
+func (u *uses) flush(ctx context.Context, write func(context.Context, map[int64]time.Time) error) error {
+	u.mu.Lock()
+	used := u.at
+	u.at = nil
+	u.mu.Unlock()
 	if len(used) == 0 {
 		return nil
 	}
-	err := g.store.TouchTokens(ctx, used)
+	err := write(ctx, used)
 	if err != nil { // next time
-		g.mu.Lock()
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if u.at == nil {
+			u.at = map[int64]time.Time{}
+		}
 		for id, at := range used {
-			if g.used[id].Before(at) {
-				g.used[id] = at
+			if u.at[id].Before(at) {
+				u.at[id] = at
 			}
 		}
-		g.mu.Unlock()
 	}
 	return err
 }

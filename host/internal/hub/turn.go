@@ -179,6 +179,9 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	switch {
 	case err == nil && answered:
 		c.hub.Store.Handled(id)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.over(id, "")
 		return
 	case c.hub.ctx.Err() != nil:
 		return
@@ -189,5 +192,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.change(change{conv: conv, to: s})
+	c.change(change{conv: conv, to: s, then: func(error) { c.over(id, s.Reason) }})
 }

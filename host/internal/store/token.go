@@ -10,28 +10,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
 
-// Token is a channel's credential without its secret. Zero times are "never".
+// Token is a channel's credential without its secret.
 type Token struct {
-	ID         int64
-	Channel    int64
-	Hash       []byte // SHA-256
-	Hint       string // the last four characters
-	CreatedAt  time.Time
-	ExpiresAt  time.Time
-	RevokedAt  time.Time
-	LastUsedAt time.Time
-}
-
-// Live reports whether the token opens its channel at the given time.
-func (t Token) Live(at time.Time) bool {
-	return t.RevokedAt.IsZero() && (t.ExpiresAt.IsZero() || at.Before(t.ExpiresAt))
-}
-
-// NewToken is a token about to be stored.
-type NewToken struct {
-	Hash      []byte
-	Hint      string
-	ExpiresAt time.Time // zero = never
+	Secret
+	ID      int64
+	Channel int64
 }
 
 func (s *Store) insertToken(ctx context.Context, q *db.Queries, channel int64, t NewToken) (Token, error) {
@@ -116,19 +99,8 @@ func (s *Store) TouchTokens(ctx context.Context, used map[int64]time.Time) error
 }
 
 func token(r db.Token) Token {
-	return Token{
-		ID: r.ID, Channel: r.Channel, Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
+	return Token{ID: r.ID, Channel: r.Channel, Secret: Secret{
+		Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 		ExpiresAt: fromNull(r.ExpiresAt), RevokedAt: fromNull(r.RevokedAt), LastUsedAt: fromNull(r.LastUsedAt),
-	}
-}
-
-func nullTime(t time.Time) sql.NullInt64 {
-	return sql.NullInt64{Int64: t.UnixMilli(), Valid: !t.IsZero()}
-}
-
-func fromNull(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.UnixMilli(n.Int64).UTC()
+	}}
 }
