@@ -118,11 +118,17 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer func() { _ = files.Close() }()
 	st.SetFiles(files)
 	defer st.SetFiles(nil)
+	roster := agent.NewRoster(log)
 	h := hub.New(hub.Options{
 		Store: st, Attachments: files, Commands: command.New(), Log: log,
-		Agents: map[string]hub.Agent{"echo": &agent.Echo{Assets: url + "/assets/"}},
+		Agents: roster,
 	})
+	defer roster.Close()
 	defer h.Close()
+	registerAgents(roster, url)
+	if err := roster.Load(ctx, st); err != nil {
+		return fmt.Errorf("load agents: %w", err)
+	}
 	if n, err := h.Recover(ctx); err != nil {
 		return fmt.Errorf("hand over open messages: %w", err)
 	} else if n > 0 {

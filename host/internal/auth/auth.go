@@ -1,10 +1,9 @@
-// Package auth makes and checks the host's credentials: tokens of channels and
-// the operator's key. Secrets are kept as SHA-256, compared in constant time,
+// Package auth makes and checks the host's credentials: tokens of channels, keys
+// of agents and the operator's key. Secrets are kept as SHA-256, compared in constant time,
 // and never logged.
 package auth
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -15,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -27,8 +25,9 @@ var ErrInvalid = errors.New("invalid token")
 
 // Prefixes say what a secret is for, to people and to secret scanners.
 const (
-	TokenPrefix = "pnt_"
-	KeyPrefix   = "pnk_"
+	TokenPrefix    = "pnt_"
+	AgentKeyPrefix = "pna_"
+	KeyPrefix      = "pnk_"
 )
 
 const (
@@ -71,7 +70,7 @@ func Hash(secret string) []byte {
 	return sum[:]
 }
 
-// NewToken is what is stored of a channel's token.
+// NewToken is what is stored of a channel's token or an agent's key.
 func NewToken(token string, expires time.Time) store.NewToken {
 	return store.NewToken{Hash: Hash(token), Hint: token[len(token)-4:], ExpiresAt: expires}
 }
@@ -92,112 +91,6 @@ func CheckOwnToken(token string) error {
 		}
 	}
 	return nil
-}
-
-// Grant is what a token opens.
-type Grant struct {
-	Channel   store.Channel
-	Token     int64
-	ExpiresAt time.Time // zero = never
-}
-
-// Gate checks channels' tokens, and keys that operators gave away.
-type Gate struct {
-	store *store.Store
-	now   func() time.Time
-
-	tokens, keys uses
-}
-
-// NewGate makes the gate of a store. now nil = time.Now.
-func NewGate(s *store.Store, now func() time.Time) *Gate {
-	if now == nil {
-		now = time.Now
-	}
-	return &Gate{store: s, now: now}
-}
-
-// Admit returns what the token opens, or ErrInvalid whatever is wrong with it,
-// after the same work. Other errors are storage's.
-func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
-	hash := Hash(token)
-	t, err := g.store.TokenByHash(ctx, hash)
-	known := err == nil
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return Grant{}, err
-	}
-	if !known {
-		t.Hash = make([]byte, sha256.Size)
-	}
-	c, err := g.store.ChannelByKey(ctx, t.Channel) // also for an unknown token: it costs the same
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return Grant{}, err
-	}
-	same := subtle.ConstantTimeCompare(hash, t.Hash) == 1
-	if !known || !same || err != nil || !c.Enabled || !t.Live(g.now()) {
-		return Grant{}, ErrInvalid
-	}
-	g.tokens.note(t.ID, g.now())
-	return Grant{Channel: c, Token: t.ID, ExpiresAt: t.ExpiresAt}, nil
-}
-
-// Serve writes down when tokens and keys were last used, once a second at most.
-func (g *Gate) Serve(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return g.flush(context.WithoutCancel(ctx))
-		case <-tick.C:
-			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, store.ErrUnavailable) {
-				return err
-			}
-		}
-	}
-}
-
-func (g *Gate) flush(ctx context.Context) error {
-	return errors.Join(g.tokens.flush(ctx, g.store.TouchTokens), g.keys.flush(ctx, g.store.TouchKeys))
-}
-
-// uses is when credentials were last used, until it is written down.
-type uses struct {
-	mu sync.Mutex // guards at
-	at map[int64]time.Time
-}
-
-func (u *uses) note(id int64, at time.Time) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.at == nil {
-		u.at = map[int64]time.Time{}
-	}
-	u.at[id] = at
-}
-
-func (u *uses) flush(ctx context.Context, write func(context.Context, map[int64]time.Time) error) error {
-	u.mu.Lock()
-	used := u.at
-	u.at = nil
-	u.mu.Unlock()
-	if len(used) == 0 {
-		return nil
-	}
-	err := write(ctx, used)
-	if err != nil { // next time
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		if u.at == nil {
-			u.at = map[int64]time.Time{}
-		}
-		for id, at := range used {
-			if u.at[id].Before(at) {
-				u.at[id] = at
-			}
-		}
-	}
-	return err
 }
 
 // KeyFile is the operator's key in the data directory.

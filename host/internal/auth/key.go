@@ -2,9 +2,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -86,21 +83,19 @@ func (h Holder) Ref() string {
 	return strconv.FormatInt(h.ID, 10)
 }
 
-// AdmitKey returns who holds the key, or ErrInvalid whatever is wrong with it.
-// Other errors are storage's.
-func (g *Gate) AdmitKey(ctx context.Context, key string) (Holder, error) {
-	hash := Hash(key)
-	k, err := g.store.KeyByHash(ctx, hash)
-	known := err == nil
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+// AdmitKey is Admit for a key of the API: it returns who holds it.
+func (g *Gate) AdmitKey(ctx context.Context, secret string) (Holder, error) {
+	var k store.Key
+	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (store.Token, error) {
+		var err error
+		k, err = g.store.KeyByHash(ctx, hash)
+		return k.Token, err
+	}, func(context.Context, int64) (bool, error) { return true, nil }) // it has no owner that could be disabled
+	if err != nil {
 		return Holder{}, err
 	}
-	if !known {
-		k.Hash = make([]byte, sha256.Size)
-	}
-	if same := subtle.ConstantTimeCompare(hash, k.Hash) == 1; !known || !same || !k.Live(g.now()) {
-		return Holder{}, ErrInvalid
-	}
-	g.keys.note(k.ID, g.now())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.apiKeys[k.ID] = g.now()
 	return Holder{ID: k.ID, Name: k.Name, Scopes: k.Scopes}, nil
 }

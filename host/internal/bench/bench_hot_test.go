@@ -38,7 +38,7 @@ func inProcess(b *testing.B, n int) target {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h := hub.New(hub.Options{Store: st, Commands: command.New(), Log: log, Agents: map[string]hub.Agent{"echo": &agent.Echo{}}})
+	h := hub.New(hub.Options{Store: st, Commands: command.New(), Log: log, Agents: hub.Fixed{"echo": &agent.Echo{}}})
 	slots := bridge.New(h, auth.NewGate(st, nil), bridge.Options{Log: log})
 	streams, end := context.WithCancel(context.Background())
 	srv := &http.Server{Handler: api.New(streams, api.Options{

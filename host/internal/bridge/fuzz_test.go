@@ -79,7 +79,7 @@ func FuzzRegister(f *testing.F) {
 	if _, err := st.CreateChannel(f.Context(), store.Channel{ID: "c", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, store.Change{Actor: "test", Action: "create"}); err != nil {
 		f.Fatal(err)
 	}
-	h := hub.New(hub.Options{Rate: 1e9, Store: st, Commands: command.New(), Agents: map[string]hub.Agent{"echo": &agent.Echo{Pause: time.Millisecond}}})
+	h := hub.New(hub.Options{Rate: 1e9, Store: st, Commands: command.New(), Agents: hub.Fixed{"echo": &agent.Echo{Pause: time.Millisecond}}})
 	slots := New(h, auth.NewGate(st, nil), Options{})
 	f.Cleanup(func() {
 		slots.Close()

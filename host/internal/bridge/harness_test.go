@@ -115,7 +115,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: s.agents, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate})
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: hub.Fixed(s.agents), Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate})
 	if _, err := h.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}

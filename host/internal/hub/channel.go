@@ -85,9 +85,9 @@ func (p *policy) maySpeak(user string) bool {
 }
 
 // agents are the names that a conversation may choose from.
-func (p *policy) agents(all []string) []string {
+func (p *policy) agents(all func() []string) []string {
 	if len(p.Agents) == 0 {
-		return all
+		return all()
 	}
 	return p.Agents
 }
@@ -182,7 +182,7 @@ func (c *Channel) release(conv *conversation) {
 
 // agentName is who answers in a conversation.
 func (c *Channel) agentName(conv *conversation) string {
-	if a := conv.settings.Agent; a != "" && slices.Contains(c.policy.agents(c.hub.names), a) {
+	if a := conv.settings.Agent; a != "" && c.hub.mayChoose(c.policy, a) {
 		return a
 	}
 	return c.policy.Agent

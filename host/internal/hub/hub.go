@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,7 +91,7 @@ var (
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
-	Agents      map[string]Agent // by name; AgentNone is not among them
+	Agents      Roster
 	Commands    *command.Registry
 	Log         *slog.Logger  // nil = none
 	TypingDelay time.Duration // 0 = TypingDelay
@@ -109,7 +108,6 @@ type Options struct {
 type Hub struct {
 	Options
 	Events Events
-	names  []string // of agents, sorted, AgentNone among them
 	slots  chan struct{}
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -127,7 +125,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func()), names: []string{AgentNone}}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func())}
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -137,10 +135,6 @@ func New(o Options) *Hub {
 	if h.RecoverGrace == 0 {
 		h.RecoverGrace = RecoverGrace
 	}
-	for name := range o.Agents {
-		h.names = append(h.names, name)
-	}
-	slices.Sort(h.names)
 	if h.AckTimeout == 0 {
 		h.AckTimeout = delivery.AckTimeout
 	}
@@ -199,9 +193,6 @@ func (h *Hub) work(fn func()) {
 		}
 	}
 }
-
-// AgentNames lists who may be routed to.
-func (h *Hub) AgentNames() []string { return h.names }
 
 // channel finds a channel, or makes it on first use.
 func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) {

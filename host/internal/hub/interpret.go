@@ -142,7 +142,7 @@ func parseCommand(text, action string) (name string, args []string, ok bool) {
 func (f *inbound) command(s scene, routing wire.Routing, name string, args []string) {
 	c := f.a.channel
 	result := c.hub.Commands.Run(command.Call{
-		Name: name, Args: args, Agent: s.agent, Agents: s.policy.agents(c.hub.names), Muted: s.settings.Muted, Running: s.running,
+		Name: name, Args: args, Agent: s.agent, Agents: s.policy.agents(c.hub.AgentNames), Muted: s.settings.Muted, Running: s.running,
 	})
 	if result.Agent != nil || result.Muted != nil || result.Stop {
 		c.mu.Lock()
@@ -168,7 +168,8 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 		return nil
 	}
 	c := f.a.channel
-	if pure, ok := c.hub.Agents[s.agent].(Pure); ok && !s.running {
+	agent, _ := c.hub.Agents.Agent(s.agent)
+	if pure, ok := agent.(Pure); ok && !s.running {
 		f.given = Turn{
 			Channel: s.policy.Name, Conversation: f.conv.Key, UserID: in.UserID, UserName: in.UserName, Caps: s.view.Caps,
 			Message: f.asked,

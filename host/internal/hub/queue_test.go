@@ -133,7 +133,7 @@ func newBedWith(t *testing.T, o store.Options, agent hub.Agent) *bed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = files.Close() })
-	agents, name := map[string]hub.Agent{}, hub.AgentNone
+	agents, name := hub.Fixed{}, hub.AgentNone
 	if agent != nil {
 		name = "agent"
 		agents[name] = agent

@@ -151,7 +151,7 @@ func (c *Channel) handle(ctx context.Context, name string, t Turn, r *reply) (er
 	if name == AgentNone {
 		return nil
 	}
-	agent, ok := c.hub.Agents[name]
+	agent, ok := c.hub.Agents.Agent(name)
 	if !ok {
 		return fmt.Errorf("%w: no agent is named %q", ErrAway, name)
 	}

@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
 
 // Key is a credential of the API without its secret.
 type Key struct {
-	Secret
-	ID     int64 // never 0, never used again
+	Token  // its id is never 0, and never used again; it has no owner
 	Name   string
 	Scopes []string
 }
@@ -99,23 +97,10 @@ func (s *Store) Keys(ctx context.Context, after int64, n int) ([]Key, error) {
 	return out, nil
 }
 
-// TouchKeys notes when keys were last used.
-func (s *Store) TouchKeys(ctx context.Context, used map[int64]time.Time) error {
-	return s.change(func(q *db.Queries) error {
-		for id, at := range used {
-			if err := q.TouchKey(ctx, db.TouchKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
-				return fmt.Errorf("note key use: %w", err)
-			}
-		}
-		return nil
-	})
-}
-
 func key(r db.ApiKey) (Key, error) {
-	k := Key{ID: r.ID, Name: r.Name, Secret: Secret{
-		Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
-		ExpiresAt: fromNull(r.ExpiresAt), RevokedAt: fromNull(r.RevokedAt), LastUsedAt: fromNull(r.LastUsedAt),
-	}}
+	k := Key{Name: r.Name, Token: token(db.Token{
+		ID: r.ID, Hash: r.Hash, Hint: r.Hint, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt, LastUsedAt: r.LastUsedAt,
+	})}
 	if err := json.Unmarshal([]byte(r.Scopes), &k.Scopes); err != nil {
 		return Key{}, fmt.Errorf("key %s: scopes: %w", r.Name, err)
 	}

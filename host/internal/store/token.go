@@ -10,11 +10,29 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
 
-// Token is a channel's credential without its secret.
+// Token is the credential of a channel, or of an agent, without its secret. Zero
+// times are "never".
 type Token struct {
-	Secret
-	ID      int64
-	Channel int64
+	ID         int64
+	Owner      int64  // key of the channel or the agent
+	Hash       []byte // SHA-256
+	Hint       string // the last four characters
+	CreatedAt  time.Time
+	ExpiresAt  time.Time
+	RevokedAt  time.Time
+	LastUsedAt time.Time
+}
+
+// Live reports whether the token opens what it is for at the given time.
+func (t Token) Live(at time.Time) bool {
+	return t.RevokedAt.IsZero() && (t.ExpiresAt.IsZero() || at.Before(t.ExpiresAt))
+}
+
+// NewToken is a token about to be stored.
+type NewToken struct {
+	Hash      []byte
+	Hint      string
+	ExpiresAt time.Time // zero = never
 }
 
 func (s *Store) insertToken(ctx context.Context, q *db.Queries, channel int64, t NewToken) (Token, error) {
@@ -86,12 +104,26 @@ func (s *Store) Tokens(ctx context.Context, channel, after int64, n int) ([]Toke
 	return out, nil
 }
 
-// TouchTokens notes when tokens were last used.
-func (s *Store) TouchTokens(ctx context.Context, used map[int64]time.Time) error {
+// Uses are when credentials were last used, by id.
+type Uses = map[int64]time.Time
+
+// Touch notes when tokens of channels, keys of agents and keys of the API were
+// last used.
+func (s *Store) Touch(ctx context.Context, tokens, keys, apiKeys Uses) error {
 	return s.change(func(q *db.Queries) error {
-		for id, at := range used {
+		for id, at := range tokens {
 			if err := q.TouchToken(ctx, db.TouchTokenParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
 				return fmt.Errorf("note token use: %w", err)
+			}
+		}
+		for id, at := range keys {
+			if err := q.TouchAgentKey(ctx, db.TouchAgentKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
+				return fmt.Errorf("note key use: %w", err)
+			}
+		}
+		for id, at := range apiKeys {
+			if err := q.TouchKey(ctx, db.TouchKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
+				return fmt.Errorf("note key use: %w", err)
 			}
 		}
 		return nil
@@ -99,8 +131,19 @@ func (s *Store) TouchTokens(ctx context.Context, used map[int64]time.Time) error
 }
 
 func token(r db.Token) Token {
-	return Token{ID: r.ID, Channel: r.Channel, Secret: Secret{
-		Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
+	return Token{
+		ID: r.ID, Owner: r.Channel, Hash: r.Hash, Hint: r.Hint, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 		ExpiresAt: fromNull(r.ExpiresAt), RevokedAt: fromNull(r.RevokedAt), LastUsedAt: fromNull(r.LastUsedAt),
-	}}
+	}
+}
+
+func nullTime(t time.Time) sql.NullInt64 {
+	return sql.NullInt64{Int64: t.UnixMilli(), Valid: !t.IsZero()}
+}
+
+func fromNull(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMilli(n.Int64).UTC()
 }

@@ -8,6 +8,27 @@ import (
 	"database/sql"
 )
 
+type Agent struct {
+	ID        int64
+	Uid       string
+	Name      string
+	Kind      string
+	Config    string
+	Enabled   int64
+	CreatedAt int64
+}
+
+type AgentKey struct {
+	ID         int64
+	Agent      int64
+	Hash       []byte
+	Hint       string
+	CreatedAt  int64
+	ExpiresAt  sql.NullInt64
+	RevokedAt  sql.NullInt64
+	LastUsedAt sql.NullInt64
+}
+
 type ApiKey struct {
 	ID         int64
 	Name       string

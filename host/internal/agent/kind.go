@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// MaxConfig bounds an agent's config.
+const MaxConfig = 64 << 10
+
+// Kind is one way to reach an agent.
+type Kind struct {
+	About string
+	// Keys says that the agent comes to the host, and shows a key; see
+	// auth.Gate.AdmitAgent and Keyed.
+	Keys bool
+	// Secrets are the fields at the config's top that nobody is shown again.
+	Secrets []string
+	// Check says what is wrong with a config, which is a JSON object, and names
+	// the field. nil = the kind has none: only {} will do.
+	Check func(config json.RawMessage) error
+	// Make makes the agent of a row that is enabled and was checked. If it is an
+	// io.Closer it is closed when the row changes or goes, after nobody finds it
+	// any more; its turns may still run then.
+	Make func(row store.Agent) (hub.Agent, error)
+}
+
+// Keyed is implemented by the agents of a kind with keys, to learn when one ends.
+// No method blocks.
+type Keyed interface {
+	// Revoke ends what was opened with the key, at once.
+	Revoke(key int64)
+	// Expire ends what was opened with another key than this one, at a time.
+	Expire(but int64, at time.Time)
+}
+
+// check checks a config by its size, its form and its kind.
+func (k Kind) check(config json.RawMessage) error {
+	if len(config) > MaxConfig {
+		return fmt.Errorf("found %d bytes, expected at most %d", len(config), MaxConfig)
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(config, &fields); err != nil || fields == nil {
+		return errors.New("found no JSON object, expected one")
+	}
+	if k.Check != nil {
+		return k.Check(config)
+	}
+	for name := range fields {
+		return fmt.Errorf("%.80q: unknown field: this kind takes none", name)
+	}
+	return nil
+}
+
+// Decode reads a config strictly: an unknown field is an error that names it.
+func Decode(config json.RawMessage, to any) error {
+	d := json.NewDecoder(bytes.NewReader(config))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) { // its own text may hold what was found
+			found, _, _ := strings.Cut(wrong.Value, " ")
+			return fmt.Errorf("%s: found a %s, expected a %s", wrong.Field, found, wrong.Type)
+		}
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("found more behind the object, expected nothing")
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package auth
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// Grant is what a token opens.
+type Grant struct {
+	Channel   store.Channel
+	Token     int64
+	ExpiresAt time.Time // zero = never
+}
+
+// AgentGrant is what an agent's key opens.
+type AgentGrant struct {
+	Agent     store.Agent
+	Key       int64     // its id; see agent.Keyed
+	ExpiresAt time.Time // zero = never
+}
+
+// Gate checks channels' tokens, agents' keys and those of the API.
+type Gate struct {
+	store *store.Store
+	now   func() time.Time
+
+	mu      sync.Mutex // guards what follows
+	tokens  store.Uses
+	keys    store.Uses
+	apiKeys store.Uses
+}
+
+// NewGate makes the gate of a store. now nil = time.Now.
+func NewGate(s *store.Store, now func() time.Time) *Gate {
+	if now == nil {
+		now = time.Now
+	}
+	return &Gate{store: s, now: now, tokens: store.Uses{}, keys: store.Uses{}, apiKeys: store.Uses{}}
+}
+
+// Admit returns what the token of a channel opens, or ErrInvalid whatever is
+// wrong with it, after the same work. Other errors are storage's.
+func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
+	var c store.Channel
+	t, err := g.check(ctx, token, g.store.TokenByHash, func(ctx context.Context, key int64) (enabled bool, err error) {
+		c, err = g.store.ChannelByKey(ctx, key)
+		return c.Enabled, err
+	})
+	if err != nil {
+		return Grant{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tokens[t.ID] = g.now()
+	return Grant{Channel: c, Token: t.ID, ExpiresAt: t.ExpiresAt}, nil
+}
+
+// AdmitAgent is Admit for the key of an agent.
+func (g *Gate) AdmitAgent(ctx context.Context, key string) (AgentGrant, error) {
+	var a store.Agent
+	t, err := g.check(ctx, key, g.store.AgentKeyByHash, func(ctx context.Context, key int64) (enabled bool, err error) {
+		a, err = g.store.AgentByKey(ctx, key)
+		return a.Enabled, err
+	})
+	if err != nil {
+		return AgentGrant{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.keys[t.ID] = g.now()
+	return AgentGrant{Agent: a, Key: t.ID, ExpiresAt: t.ExpiresAt}, nil
+}
+
+// check finds the credential of a secret. It is alive and its owner enabled, or
+// the error is ErrInvalid or storage's.
+func (g *Gate) check(ctx context.Context, secret string, find func(context.Context, []byte) (store.Token, error), owner func(context.Context, int64) (bool, error)) (store.Token, error) {
+	hash := Hash(secret)
+	t, err := find(ctx, hash)
+	known := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.Token{}, err
+	}
+	if !known {
+		t.Hash = make([]byte, sha256.Size)
+	}
+	enabled, err := owner(ctx, t.Owner) // also for an unknown secret: it costs the same
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.Token{}, err
+	}
+	same := subtle.ConstantTimeCompare(hash, t.Hash) == 1
+	if !known || !same || err != nil || !enabled || !t.Live(g.now()) {
+		return store.Token{}, ErrInvalid
+	}
+	return t, nil
+}
+
+// Serve writes down when credentials were last used, once a second at most.
+func (g *Gate) Serve(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return g.flush(context.WithoutCancel(ctx))
+		case <-tick.C:
+			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, store.ErrUnavailable) {
+				return err
+			}
+		}
+	}
+}
+
+func (g *Gate) flush(ctx context.Context) error {
+	g.mu.Lock()
+	tokens, keys, apiKeys := g.tokens, g.keys, g.apiKeys
+	g.tokens, g.keys, g.apiKeys = store.Uses{}, store.Uses{}, store.Uses{}
+	g.mu.Unlock()
+	if len(tokens)+len(keys)+len(apiKeys) == 0 {
+		return nil
+	}
+	err := g.store.Touch(ctx, tokens, keys, apiKeys)
+	if err != nil { // next time
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		again(g.tokens, tokens)
+		again(g.keys, keys)
+		again(g.apiKeys, apiKeys)
+	}
+	return err
+}
+
+// again puts uses back that were not written down, unless there are later ones.
+func again(to, from store.Uses) {
+	for id, at := range from {
+		if to[id].Before(at) {
+			to[id] = at
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+)
+
+// Agent is whom a channel may be routed to.
+type Agent struct {
+	Key       int64  // the database's own key; never shown
+	ID        string // the id that operators see
+	Name      string
+	Kind      string
+	Config    json.RawMessage // an object; may hold secrets
+	Enabled   bool
+	CreatedAt time.Time
+}
+
+// InUseError is the error of an agent that can't go: channels are routed to it.
+type InUseError struct{ Channels []string }
+
+func (e *InUseError) Error() string {
+	return "agent is in use by " + strings.Join(e.Channels, ", ")
+}
+
+// CreateAgent adds an agent, with a first key unless its kind has none. Errors
+// are ErrNameTaken, ErrTokenTaken and those of storage.
+func (s *Store) CreateAgent(ctx context.Context, a Agent, key *NewToken, by Change) (Agent, error) {
+	var made Agent
+	err := s.change(func(q *db.Queries) error {
+		row, err := q.InsertAgent(ctx, db.InsertAgentParams{
+			Uid: a.ID, Name: a.Name, Kind: a.Kind, Config: config(a.Config), Enabled: flag(a.Enabled), CreatedAt: s.now().UnixMilli(),
+		})
+		if breaks(err, "agent.name") {
+			return ErrNameTaken
+		}
+		if err != nil {
+			return fmt.Errorf("insert agent: %w", err)
+		}
+		made = agent(row)
+		if key != nil {
+			if _, err := s.insertAgentKey(ctx, q, row.ID, *key); err != nil {
+				return err
+			}
+		}
+		by.Target = made.Name
+		return s.audit(ctx, q, by)
+	})
+	return made, err
+}
+
+// UpdateAgent writes the agent's name, config and whether it is enabled. Errors
+// are ErrNotFound, ErrNameTaken, *InUseError of an agent that would lose the name
+// that channels know, and those of storage.
+func (s *Store) UpdateAgent(ctx context.Context, a Agent, by Change) (Agent, error) {
+	var made Agent
+	err := s.change(func(q *db.Queries) error {
+		before, err := q.AgentByID(ctx, a.Key)
+		if err == nil && before.Name != a.Name {
+			if err := unused(ctx, q, before.Name); err != nil {
+				return err
+			}
+		}
+		var row db.Agent
+		if err == nil {
+			row, err = q.UpdateAgent(ctx, db.UpdateAgentParams{ID: a.Key, Name: a.Name, Config: config(a.Config), Enabled: flag(a.Enabled)})
+		}
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrNotFound
+		case breaks(err, "agent.name"):
+			return ErrNameTaken
+		case err != nil:
+			return fmt.Errorf("update agent: %w", err)
+		}
+		made = agent(row)
+		by.Target = made.Name
+		return s.audit(ctx, q, by)
+	})
+	return made, err
+}
+
+// DeleteAgent removes an agent with its keys. Errors are ErrNotFound, *InUseError
+// and those of storage.
+func (s *Store) DeleteAgent(ctx context.Context, a Agent, by Change) error {
+	return s.change(func(q *db.Queries) error {
+		if err := unused(ctx, q, a.Name); err != nil {
+			return err
+		}
+		n, err := q.DeleteAgent(ctx, a.Key)
+		if err != nil {
+			return fmt.Errorf("delete agent: %w", err)
+		}
+		if n == 0 {
+			return ErrNotFound
+		}
+		by.Target = a.Name
+		return s.audit(ctx, q, by)
+	})
+}
+
+// unused makes an error of the channels that name the agent.
+func unused(ctx context.Context, q *db.Queries, name string) error {
+	channels, err := q.ChannelsOfAgent(ctx, name)
+	if err != nil {
+		return fmt.Errorf("look for the agent's channels: %w", err)
+	}
+	if len(channels) > 0 {
+		return &InUseError{channels}
+	}
+	return nil
+}
+
+// Agent reads an agent by its id or name.
+func (s *Store) Agent(ctx context.Context, ref string) (Agent, error) {
+	row, err := s.read.AgentByRef(ctx, ref)
+	return foundAgent(row, err)
+}
+
+// AgentByKey reads an agent by the database's key.
+func (s *Store) AgentByKey(ctx context.Context, key int64) (Agent, error) {
+	row, err := s.read.AgentByID(ctx, key)
+	return foundAgent(row, err)
+}
+
+func foundAgent(row db.Agent, err error) (Agent, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return Agent{}, ErrNotFound
+	}
+	if err != nil {
+		return Agent{}, fmt.Errorf("read agent: %w", err)
+	}
+	return agent(row), nil
+}
+
+// Agents reads up to n agents, oldest first, from behind the one with key after.
+func (s *Store) Agents(ctx context.Context, after int64, n int) ([]Agent, error) {
+	rows, err := s.read.Agents(ctx, db.AgentsParams{After: after, N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read agents: %w", err)
+	}
+	out := make([]Agent, len(rows))
+	for i, r := range rows {
+		out[i] = agent(r)
+	}
+	return out, nil
+}
+
+func agent(r db.Agent) Agent {
+	return Agent{
+		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Config: json.RawMessage(r.Config), Enabled: r.Enabled != 0,
+		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
+	}
+}
+
+// config is what is stored of one that may be absent.
+func config(c json.RawMessage) string {
+	if c == nil {
+		return "{}"
+	}
+	return string(c)
+}
