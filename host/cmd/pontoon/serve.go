@@ -24,6 +24,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
@@ -135,6 +136,11 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		log.Info("open messages handed over again", "count", n)
 	}
 	gate := auth.NewGate(st, nil)
+	front, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: h, Log: log})
+	if err != nil {
+		return err
+	}
+	defer front.Close()
 	slots := bridge.New(h, gate, bridge.Options{Log: log})
 	plugins, err := newSupervisor(c, st, h, slots, log)
 	if err != nil {
@@ -144,7 +150,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Gate: gate, AGUI: front, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -153,7 +159,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, plugins, files, endStreams}
+	run := services{log, srv, ln, st, gate, slots, plugins, files, func() { front.Close(); endStreams() }}
 	return advise(run.serve(ctx), c.Data)
 }
 

@@ -33,7 +33,11 @@ func (p Page) next(n int, last func() int64) string {
 	if n < p.Limit {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last(), 36)))
+	return cursor(last())
+}
+
+func cursor(last int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last, 36)))
 }
 
 // mustJSON encodes our own structs of strings, numbers and valid JSON.

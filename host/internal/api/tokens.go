@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -19,6 +20,9 @@ const (
 	defaultOverlap = 24 * time.Hour
 	maxOverlap     = 30 * 24 * time.Hour
 )
+
+// longestLife bounds how long a token or a key lives that has an end.
+const longestLife = 100 * 365 * 24 * time.Hour
 
 // Token is a channel's token without its secret.
 type Token struct {
@@ -86,6 +90,9 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if row.Kind == agui.Kind {
+		return nil, huma.Error409Conflict("channel " + row.Name + " is for clients with keys: pontoon key create")
+	}
 	if row.Kind == supervisor.Kind {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")
 	}
@@ -99,7 +106,7 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 			return nil, err
 		}
 	}
-	lives, err := duration("body.expires", b.Expires, 100*365*24*time.Hour)
+	lives, err := duration("body.expires", b.Expires, longestLife)
 	if err != nil {
 		return nil, err
 	}

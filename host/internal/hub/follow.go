@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -88,13 +89,31 @@ func stamped(answer, asked message.Meta, since time.Time) message.Meta {
 	return out
 }
 
-// Message is the message of a durable parcel, with urls that a far end can read
-// for a while; nil of a lossy one.
+// Message is the message of a durable parcel as Seen shows it; nil of a lossy one.
 func (p *Parcel) Message() *message.Message {
 	if p.out == nil || p.planned == nil {
 		return nil
 	}
-	m := *p.planned.channel.hub.addressed(&p.out.message)
+	m := p.planned.channel.hub.seen(p.out.message)
 	m.ID = p.ID.String()
-	return &m
+	return m
+}
+
+// Seen is a stored message as a client may see it: with urls that can be read
+// for a while, and no paths of this machine.
+func (h *Hub) Seen(e store.Entry) *message.Message {
+	m := restore(e)
+	m.Meta = e.Metadata()
+	return h.seen(m)
+}
+
+func (h *Hub) seen(m message.Message) *message.Message {
+	out := *h.addressed(&m, 0)
+	out.Parts = slices.Clone(out.Parts)
+	for i, p := range out.Parts {
+		if p.Type == message.TypeFile || p.Type == message.TypeVision {
+			out.Parts[i] = p.Without("path")
+		}
+	}
+	return &out
 }
