@@ -4,8 +4,11 @@ INSERT INTO api_key (name, hash, hint, scopes, created_at, expires_at) VALUES (?
 -- name: KeyByHash :one
 SELECT * FROM api_key WHERE hash = ?;
 
--- name: KeyByRef :one
-SELECT * FROM api_key WHERE id = sqlc.arg(id) OR (name = sqlc.arg(name) AND revoked_at IS NULL) ORDER BY id = sqlc.arg(id) LIMIT 1;
+-- name: KeyByID :one
+SELECT * FROM api_key WHERE id = ?;
+
+-- name: LiveKeyByName :one
+SELECT * FROM api_key WHERE name = ? AND revoked_at IS NULL;
 
 -- name: Keys :many
 SELECT * FROM api_key WHERE id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(n);

@@ -47,11 +47,13 @@ func (s *Store) CreateKey(ctx context.Context, name string, scopes []string, n N
 func (s *Store) RevokeKey(ctx context.Context, ref string, by Change) (Key, error) {
 	var found Key
 	err := s.change(func(q *db.Queries) error {
+		var row db.ApiKey
 		id, err := strconv.ParseInt(ref, 10, 64)
-		if err != nil {
-			id = 0
+		if err == nil {
+			row, err = q.KeyByID(ctx, id)
+		} else {
+			row, err = q.LiveKeyByName(ctx, ref)
 		}
-		row, err := q.KeyByRef(ctx, db.KeyByRefParams{ID: id, Name: ref})
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		}

@@ -117,37 +117,36 @@ func (s *speaker) text(id, text string) {
 	t.text = text
 }
 
-// message says a whole message: its text as far as it is new, tool calls as tool
-// calls, and all that text can't say as an event of its own.
+// message says a whole message, part by part: its text as far as it is new, tool
+// calls as tool calls, and all that text can't say as an event of its own.
 func (s *speaker) message(m *message.Message) {
 	if a := render.ActOf(m); s.act(m, a) {
 		return
 	}
 	parts := message.Complete(m.All())
 	meta := publicMeta(m)
-	texts := textOf(parts)
-	spoke := texts != nil || s.open[m.ID] != nil
-	if !spoke && len(m.Parts) > 0 && !hasTools(parts) { // what clients show that know text alone
+	switch text, ok := textOf(parts); {
+	case s.open[m.ID] != nil: // it was streamed: its text comes first
+		s.text(m.ID, text)
+	case !ok && !hasTools(parts): // what clients show that know text alone
 		if near := nearest(m); near != "" {
-			texts, spoke = &near, true
+			s.text(m.ID, near)
 		}
 	}
-	if spoke {
-		whole := ""
-		if texts != nil {
-			whole = *texts
-		}
-		s.text(m.ID, whole)
-	}
-	id := m.ID
-	if t := s.open[m.ID]; t != nil {
-		id = t.id
-	}
+	streamed := s.open[m.ID] != nil
 	results := 0
-	for _, p := range parts {
-		results += s.part(id, p, results, meta)
+	for i, p := range parts {
+		if isText(p) {
+			if !streamed {
+				text, _ := textOf(parts[:i+1])
+				s.text(m.ID, text)
+			}
+			continue
+		}
+		results += s.part(s.idOf(m.ID), p, results, meta)
 	}
-	if spoke {
+	id := s.idOf(m.ID)
+	if s.open[m.ID] != nil {
 		s.say(&event{Type: textEnd, MessageID: id, Metadata: meta})
 		delete(s.open, m.ID)
 	}
@@ -156,11 +155,17 @@ func (s *speaker) message(m *message.Message) {
 	}
 }
 
-// part says one part but text; it returns how many results of tools it was.
+// idOf is what the client knows a message by.
+func (s *speaker) idOf(id string) string {
+	if t := s.open[id]; t != nil {
+		return t.id
+	}
+	return id
+}
+
+// part says one part that is no text; it returns how many results of tools it was.
 func (s *speaker) part(id string, p message.Part, results int, meta json.RawMessage) int {
 	switch p.Type {
-	case message.TypeText, message.TypeMarkdown:
-		return 0
 	case message.TypeToolCall:
 		c, err := message.As[message.ToolCallPart](p)
 		if err != nil || c.ToolCallID == "" {
@@ -195,9 +200,13 @@ func (s *speaker) toolCall(id string, c message.ToolCallPart, p message.Part, me
 		s.say(&event{Type: toolCallArgs, ToolCallID: c.ToolCallID, Delta: args})
 	}
 	s.say(&event{Type: toolCallEnd, ToolCallID: c.ToolCallID})
-	if len(p.Beside("toolCallId", "toolName", "input", "status")) > 0 || c.Status != message.ToolRequested && c.Status != "" {
-		s.custom(p.Type, p, meta)
+	switch c.Status {
+	case "", message.ToolRequested, message.ToolExecuting, message.ToolCompleted: // which its events say
+		if len(p.Beside("toolCallId", "toolName", "input", "status")) == 0 {
+			return
+		}
 	}
+	s.custom(p.Type, p, meta)
 }
 
 // act says what a message does to an earlier one; false if it is a message of its
@@ -222,23 +231,18 @@ func (s *speaker) act(m *message.Message, a render.Act) bool {
 	return false
 }
 
-// textOf is the text of the parts, as that of a message is; nil = none of them is
-// text.
-func textOf(parts []message.Part) *string {
+func isText(p message.Part) bool { return p.Type == message.TypeText || p.Type == message.TypeMarkdown }
+
+// textOf is the text of the parts, as that of a message is; false if none of them
+// is text.
+func textOf(parts []message.Part) (string, bool) {
 	var texts []string
 	for _, p := range parts {
-		switch p.Type {
-		case message.TypeText:
-			texts = append(texts, message.TextField(p.Raw(), "text"))
-		case message.TypeMarkdown:
-			texts = append(texts, message.TextField(p.Raw(), "markdown"))
+		if isText(p) {
+			texts = append(texts, message.TextField(p.Raw(), p.Type)) // either has a field of its name
 		}
 	}
-	if texts == nil {
-		return nil
-	}
-	all := strings.Join(texts, "\n")
-	return &all
+	return strings.Join(texts, "\n"), texts != nil
 }
 
 // nearest is the text that stands for a message without any, as in the history.
@@ -252,6 +256,9 @@ func nearest(m *message.Message) string {
 				texts = append(texts, c.Text)
 			}
 		}
+	}
+	if len(texts) == 0 {
+		return render.Text(m) // such as the address of a picture without a caption
 	}
 	return strings.Join(texts, "\n")
 }

@@ -118,17 +118,12 @@ func (q *Queries) KeyByHash(ctx context.Context, hash []byte) (ApiKey, error) {
 	return i, err
 }
 
-const keyByRef = `-- name: KeyByRef :one
-SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE id = ?1 OR (name = ?2 AND revoked_at IS NULL) ORDER BY id = sqlc.arg(id) LIMIT 1
+const keyByID = `-- name: KeyByID :one
+SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE id = ?
 `
 
-type KeyByRefParams struct {
-	ID   int64
-	Name string
-}
-
-func (q *Queries) KeyByRef(ctx context.Context, arg KeyByRefParams) (ApiKey, error) {
-	row := q.db.QueryRowContext(ctx, keyByRef, arg.ID, arg.Name)
+func (q *Queries) KeyByID(ctx context.Context, id int64) (ApiKey, error) {
+	row := q.db.QueryRowContext(ctx, keyByID, id)
 	var i ApiKey
 	err := row.Scan(
 		&i.ID,
@@ -184,6 +179,27 @@ func (q *Queries) Keys(ctx context.Context, arg KeysParams) ([]ApiKey, error) {
 		return nil, err
 	}
 	return items, nil
+}
+
+const liveKeyByName = `-- name: LiveKeyByName :one
+SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE name = ? AND revoked_at IS NULL
+`
+
+func (q *Queries) LiveKeyByName(ctx context.Context, name string) (ApiKey, error) {
+	row := q.db.QueryRowContext(ctx, liveKeyByName, name)
+	var i ApiKey
+	err := row.Scan(
+		&i.ID,
+		&i.Name,
+		&i.Hash,
+		&i.Hint,
+		&i.Scopes,
+		&i.CreatedAt,
+		&i.ExpiresAt,
+		&i.RevokedAt,
+		&i.LastUsedAt,
+	)
+	return i, err
 }
 
 const revokeKey = `-- name: RevokeKey :exec
