@@ -119,7 +119,7 @@ func (r *Run) say(ctx context.Context, inbox *hub.Attachment) error {
 	select {
 	case <-r.turn.stored:
 	case <-r.failed:
-		return r.failure
+		return r.fallen()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -216,6 +216,13 @@ func (r *Run) fall(why *Failure) {
 		r.failure = why
 		close(r.failed)
 	}
+}
+
+// fallen is the failure of the run; nil = none.
+func (r *Run) fallen() *Failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failure
 }
 
 // reasons are what a client is told of a message that failed.

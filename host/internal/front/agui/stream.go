@@ -82,13 +82,14 @@ func (r *Run) wait(ctx context.Context, t *turn, s *speaker, show func() error) 
 				return nil, err
 			}
 		case <-t.over:
+			if why := r.fallen(); why != nil { // before: something is missing
+				return why, nil
+			}
 			r.front.mu.Lock()
 			defer r.front.mu.Unlock()
 			return failureOf(t.why), nil
 		case <-r.failed:
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			return r.failure, nil
+			return r.fallen(), nil
 		case <-late.C:
 			return errTime, nil
 		case <-ctx.Done():
