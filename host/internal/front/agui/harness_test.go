@@ -344,7 +344,7 @@ type reader struct {
 func (h *host) begin(key, body string) *reader {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), wait)
-	resp := h.open(ctx, key, "POST", "/agent/run", nil, strings.NewReader(body))
+	resp := h.open(ctx, key, "POST", "/agent/run", nil, strings.NewReader(body)) //nolint:bodyclose // end does
 	r := &reader{t: h.t, resp: resp, in: bufio.NewReader(resp.Body), end: func() { cancel(); _ = resp.Body.Close() }}
 	h.t.Cleanup(r.end)
 	if resp.StatusCode != http.StatusOK {

@@ -112,8 +112,8 @@ func (f *Front) said(e store.Entry) []Said {
 	}
 	var out []Said
 	if len(m.Parts) > 0 || len(results) == 0 {
-		one, losses := model.From(&m)
-		s := Said{Message: inList(one), CreatedAt: at}
+		one, losses := model.FromAsList(&m)
+		s := Said{Message: one, CreatedAt: at}
 		for _, l := range losses {
 			if l.Part >= 0 {
 				s.Parts = whole.Parts
@@ -127,23 +127,4 @@ func (f *Front) said(e store.Entry) []Said {
 		out = append(out, Said{Message: one, CreatedAt: at})
 	}
 	return out
-}
-
-// inList gives a text the form that a content of several has.
-func inList(m model.Message) model.Message {
-	var text string
-	if json.Unmarshal(m.Content, &text) != nil {
-		return m
-	}
-	m.Content = json.RawMessage("[]")
-	if text != "" || len(m.ToolCalls) == 0 {
-		one, err := json.Marshal([]struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		}{{"text", text}})
-		if err == nil { // two strings never fail
-			m.Content = one
-		}
-	}
-	return m
 }

@@ -247,10 +247,10 @@ func textOf(parts []message.Part) (string, bool) {
 
 // nearest is the text that stands for a message without any, as in the history.
 func nearest(m *message.Message) string {
-	one, _ := model.From(m)
+	one, _ := model.FromAsList(m)
 	var texts []string
 	var list []struct{ Text string }
-	if json.Unmarshal(inList(one).Content, &list) == nil {
+	if json.Unmarshal(one.Content, &list) == nil {
 		for _, c := range list {
 			if c.Text != "" {
 				texts = append(texts, c.Text)
