@@ -24,6 +24,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
@@ -138,6 +139,11 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	} else if n > 0 {
 		log.Info("open messages handed over again", "count", n)
 	}
+	front, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: h, Log: log})
+	if err != nil {
+		return err
+	}
+	defer front.Close()
 	slots := bridge.New(h, gate, bridge.Options{Log: log})
 	plugins, err := newSupervisor(c, st, h, slots, log)
 	if err != nil {
@@ -147,7 +153,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: sockets, Agents: roster, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, AGUI: front, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -156,7 +162,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, sockets, plugins, files, endStreams}
+	run := services{log, srv, ln, st, gate, slots, sockets, plugins, files, func() { front.Close(); endStreams() }}
 	return advise(run.serve(ctx), c.Data)
 }
 

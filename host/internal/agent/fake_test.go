@@ -39,6 +39,14 @@ func (s *spoken) Send(ctx context.Context, m message.Message) (store.MessageID, 
 	return store.MessageID(len(s.messages)), nil
 }
 
+func (s *spoken) Last(ctx context.Context, m message.Message, stored func(store.MessageID, error)) error {
+	id, err := s.Send(ctx, m)
+	if err == nil && stored != nil {
+		stored(id, nil)
+	}
+	return err
+}
+
 func (s *spoken) Stream(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -138,7 +138,10 @@ func (t *task) take(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (e
 		r.Stream(m.Text)
 		return false, nil
 	}
-	id, err := t.say(ctx, f, r)
+	id, posted, err := t.say(ctx, f, r)
+	if posted {
+		return true, nil
+	}
 	if err != nil && ctx.Err() != nil {
 		t.desk.answer(f, 0, notOpen(t.id))
 		t.cancel(ctx)
@@ -152,18 +155,25 @@ func (t *task) take(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (e
 	return f.Last(), nil
 }
 
-// say commits and sends what the frame says.
-func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (store.MessageID, error) {
+// say commits and sends what the frame says. posted: the turn is over, and the
+// agent is answered when its last message is stored.
+func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (id store.MessageID, posted bool, err error) {
 	row, err := t.desk.host.Store.Channel(ctx, t.given.Channel)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if f.ReplyTo != "" && f.ReplyTo != t.id {
-		return t.desk.sendOwn(ctx, row, t.given.Conversation, f)
+		id, err = t.desk.sendOwn(ctx, row, t.given.Conversation, f)
+		return id, false, err
 	}
 	m, err := t.desk.message(ctx, row, f)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return r.Send(ctx, m)
+	if f.Last() {
+		err = r.Last(ctx, m, func(id store.MessageID, err error) { t.desk.answer(f, id, err) })
+		return 0, err == nil, err
+	}
+	id, err = r.Send(ctx, m)
+	return id, false, err
 }

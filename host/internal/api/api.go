@@ -19,6 +19,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
@@ -26,7 +27,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Plugins, AgentSockets, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Gate, AGUI, Plugins, AgentSockets, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
@@ -34,7 +35,9 @@ type Options struct {
 	Slots       *bridge.Slots
 	Agents      *agent.Roster
 	Plugins     *supervisor.Supervisor // nil = the host runs none
-	Keys        *auth.Keys
+	Keys        *auth.Keys             // the operator's
+	Gate        *auth.Gate             // of keys that operators gave away; nil = there are none
+	AGUI        *agui.Front            // nil = no AG-UI front end
 	Assets      fs.FS
 	Log         *slog.Logger
 	Version     string
@@ -93,7 +96,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	cfg.SchemasPath = "" // messages have schemas of their own
 	cfg.CreateHooks = nil
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key": {Type: "http", Scheme: "bearer", Description: "An operator's key, such as the one in admin.key"},
+		"key": {Type: "http", Scheme: "bearer", Description: "The operator's key, in admin.key, or where an operation says so one of /api/v1/keys"},
 	}
 	s := &server{Options: o, stop: ctx}
 	cfg.Formats = map[string]huma.Format{"application/json": s.format(), "json": s.format()}
@@ -101,12 +104,14 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.api.UseMiddleware(s.authenticate)
 	s.channels()
 	s.tokens()
+	s.keys()
 	s.messages()
 	s.agents()
 	s.agentKeys()
 	s.adapters()
 	s.plugins()
 	s.audit()
+	s.agentRuns(mux)
 	mux.HandleFunc("GET /api/v1/events", s.events)
 	mux.HandleFunc("GET "+wire.Path, s.upgrade)
 	if o.AgentSockets != nil {
@@ -138,20 +143,6 @@ func operation(method, path, id, summary string, status int, errs ...int) huma.O
 		OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, DefaultStatus: status,
 		Errors: append(errs, http.StatusUnauthorized), Security: []map[string][]string{{"key": {}}},
 	}
-}
-
-func (s *server) authenticate(ctx huma.Context, next func(huma.Context)) {
-	if !s.allowed(ctx.Header("Authorization")) {
-		ctx.SetHeader("WWW-Authenticate", "Bearer")
-		_ = huma.WriteErr(s.api, ctx, http.StatusUnauthorized, "no valid key: expected Authorization: Bearer KEY with the key in admin.key of the data directory")
-		return
-	}
-	next(ctx)
-}
-
-func (s *server) allowed(header string) bool {
-	key, ok := bearer(header)
-	return ok && s.Keys.Valid(key)
 }
 
 // bearer reads an Authorization header; the scheme's case does not count.

@@ -23,9 +23,7 @@ const maxGather = 256
 // is the message's; with Last-Event-ID the stream starts behind it, or says
 // with a gap event that it can't.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
-	if !s.allowed(r.Header.Get("Authorization")) {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		problem(w, http.StatusUnauthorized, "no valid key: expected Authorization: Bearer KEY")
+	if _, ok := s.enter(w, r, ""); !ok {
 		return
 	}
 	var last store.MessageID

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -19,6 +20,9 @@ const (
 	defaultOverlap = 24 * time.Hour
 	maxOverlap     = 30 * 24 * time.Hour
 )
+
+// longestLife bounds how long a token or a key lives that has an end.
+const longestLife = 100 * 365 * 24 * time.Hour
 
 // Token is a channel's token without its secret.
 type Token struct {
@@ -84,6 +88,9 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
+	}
+	if row.Kind == agui.Kind {
+		return nil, huma.Error409Conflict("channel " + row.Name + " is for clients with keys: pontoon key create")
 	}
 	if row.Kind == supervisor.Kind {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")

@@ -84,8 +84,9 @@ func (s *Store) servePut(w http.ResponseWriter, r *http.Request, ref Ref) {
 	_, _ = w.Write(b) // the client is told or gone
 }
 
-// fail answers for an error behind a good token.
-func (s *Store) fail(w http.ResponseWriter, ref Ref, err error) {
+// Status is what the sender of a file is answered with for an error of Put; false
+// if the error is ours.
+func Status(err error) (status int, known bool) {
 	for _, known := range []struct {
 		err    error
 		status int
@@ -101,9 +102,17 @@ func (s *Store) fail(w http.ResponseWriter, ref Ref, err error) {
 		{ErrFull, http.StatusInsufficientStorage},
 	} {
 		if errors.Is(err, known.err) {
-			answer(w, known.status, err.Error())
-			return
+			return known.status, true
 		}
+	}
+	return http.StatusInternalServerError, false
+}
+
+// fail answers for an error behind a good token.
+func (s *Store) fail(w http.ResponseWriter, ref Ref, err error) {
+	if status, known := Status(err); known {
+		answer(w, status, err.Error())
+		return
 	}
 	s.log.Error("serve attachment", "attachment", ref.String(), "error", err)
 	answer(w, http.StatusInternalServerError, "")

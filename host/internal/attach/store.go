@@ -149,6 +149,9 @@ func (s *Store) Close() error {
 	return err
 }
 
+// MaxBytes is how large a file may be.
+func (s *Store) MaxBytes() int64 { return s.max }
+
 // Stat describes an attachment, or ErrNotFound.
 func (s *Store) Stat(ref Ref) (Object, error) {
 	f, o, _, err := s.open(ref)

@@ -86,19 +86,20 @@ func (h *Hub) keepPart(ctx context.Context, owner string, p message.Part) (attac
 	return o, nil
 }
 
-// addressed is the message with urls that a far end can read. It does no I/O.
-func (h *Hub) addressed(m *message.Message) *message.Message {
+// addressed is the message with urls that a far end can read for ttl. It does no
+// I/O.
+func (h *Hub) addressed(m *message.Message, ttl time.Duration) *message.Message {
 	if len(m.Parts) == 0 {
 		return m
 	}
 	out := *m
-	out.Parts = h.Attachments.Signed(m.Parts, linkTTL)
+	out.Parts = h.Attachments.Signed(m.Parts, ttl)
 	var links map[string]string
 	if json.Unmarshal(m.Meta[message.MetaLinks], &links) == nil && len(links) > 0 {
 		out.Parts = append([]message.Part(nil), out.Parts...)
 		for i := range out.Parts {
 			if id := links[strconv.Itoa(i)]; id != "" {
-				out.Parts[i] = out.Parts[i].At(h.Attachments.SignID(id, linkTTL))
+				out.Parts[i] = out.Parts[i].At(h.Attachments.SignID(id, ttl))
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (r *reply) busy() bool {
 	defer r.streaming.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stream != nil || r.typing
+	return r.stream != nil || r.said != "" || r.typing
 }
 
 // post begins the commit.

@@ -53,7 +53,7 @@ func (c *Channel) plan(o *outgoing, v wire.View, routing wire.Routing) render.Pl
 	if v.Protocol != wire.V10 {
 		room -= longestID
 	}
-	return render.Plan(render.Input{Message: c.hub.addressed(&o.message), View: v, Act: render.ActOf(&o.message), Room: room})
+	return render.Plan(render.Input{Message: c.hub.addressed(&o.message, linkTTL), View: v, Act: render.ActOf(&o.message), Room: room})
 }
 
 // longestID is what the id of a frame may take, such as that of the 9,999th of

@@ -57,6 +57,7 @@ func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (
 		return nil, err
 	}
 	o := &outgoing{message: m, agent: agent}
+	o.message.Meta = stamped(m.Meta, r.job.message.Meta, r.job.id.Time())
 	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
@@ -79,7 +80,7 @@ func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, err
 	if s != nil {
 		r.stream = nil
 	}
-	if agent != "" {
+	if o.agent != "" {
 		r.said = ""
 	}
 	if err == nil {
@@ -183,15 +184,22 @@ func (r *reply) breakStream(err error) {
 	ctx := r.c.hub.ctx
 	sent, herr := r.untilStored(ctx, func(conv *conversation) (Sent, error) {
 		if s == nil { // to a far end that shows no streams
-			o := &outgoing{message: message.Text(r.said), agent: r.agent}
+			o := r.broken(r.said)
 			o.message.Status = status
 			return r.c.send(ctx, conv, o, &r.job.routing, r.job.id, false)
 		}
-		return s.end(ctx, conv, &outgoing{message: message.Text(s.shown()), agent: r.agent}, status)
+		return s.end(ctx, conv, r.broken(s.shown()), status)
 	})
 	if herr != nil {
 		r.c.hub.Log.Error("broken answer not ended", "message", sent.ID, "question", r.job.id, "error", herr)
 	}
+}
+
+// broken is what there is of an answer whose end never came.
+func (r *reply) broken(text string) *outgoing {
+	o := &outgoing{message: message.Text(text), agent: r.agent}
+	o.message.Meta = stamped(nil, r.job.message.Meta, r.job.id.Time())
+	return o
 }
 
 // Typing implements Reply.

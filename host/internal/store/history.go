@@ -33,12 +33,25 @@ func (e *Entry) EditHandle() string {
 	if e.Handle != "" {
 		return e.Handle
 	}
-	var meta message.Meta
-	_ = json.Unmarshal(e.Meta, &meta) // what is no JSON names none
-	if h := meta.String(message.MetaPreviewHandle); h != "" {
+	if h := e.Metadata().String(message.MetaPreviewHandle); h != "" {
 		return h
 	}
 	return e.PlatformID
+}
+
+// Metadata is the message's metadata. An answer to a run of a front end has its
+// own id among them, which is known only once it is stored.
+func (e *Entry) Metadata() message.Meta {
+	meta := message.Meta{}
+	// What was stored was valid JSON; of a row that some other hand broke nothing is known.
+	if len(e.Meta) == 0 {
+		return meta
+	}
+	_ = json.Unmarshal(e.Meta, &meta)
+	if _, ok := meta[message.MetaRunID]; ok && e.Direction == Out {
+		meta = meta.With(message.MetaMessageID, e.ID.String())
+	}
+	return meta
 }
 
 func (s *Store) entry(e db.Entry) (Entry, error) {

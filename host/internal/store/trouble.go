@@ -102,8 +102,9 @@ func resultCode(err error) (code int32, ok bool) {
 // tend follows a batch: it says when the disk begins and ceases to refuse, and
 // keeps the write-ahead log short.
 func (w *writer) tend(err error) {
+	var broken *sqliteError
 	switch {
-	case errors.Is(err, ErrDuplicate), errors.Is(err, ErrRemoved):
+	case errors.Is(err, ErrRemoved), errors.As(err, &broken) && broken.constraint(): // such as a duplicate
 	case err != nil && w.since.IsZero():
 		w.since = time.Now()
 		w.log.Error("messages are not stored, and refused until the disk takes them again", "error", err)

@@ -17,9 +17,15 @@ import (
 // A text of several parts is one string, joined by newline as ever, unless a
 // user wrote it: clients take arrays from users alone. Part ids are left out,
 // for contents have none; so are the host's own metadata.
-func From(m *message.Message) (Message, []message.Loss) {
+func From(m *message.Message) (Message, []message.Loss) { return from(m, false) }
+
+// FromAsList is From with a content that is an array of what the parts become,
+// whoever wrote them, but for the result of a tool.
+func FromAsList(m *message.Message) (Message, []message.Loss) { return from(m, true) }
+
+func from(m *message.Message, list bool) (Message, []message.Loss) {
 	k := kept(m.Meta)
-	w := writer{role: m.Role}
+	w := writer{role: m.Role, list: list}
 	o := object{}
 	if m.ID != "" {
 		o["id"] = quote(m.ID)
@@ -47,6 +53,7 @@ func From(m *message.Message) (Message, []message.Loss) {
 // writer gathers what the parts of one message become.
 type writer struct {
 	role     message.Role
+	list     bool // the content is an array, whatever it holds
 	contents []content
 	calls    []json.RawMessage
 	losses   []message.Loss
@@ -201,6 +208,8 @@ func (w *writer) finish(o object, k *keep) {
 		list = append(list, c.raw)
 	}
 	switch {
+	case w.list:
+		o["content"] = array(list)
 	case len(list) == 0 && k.Form == formNull:
 		o["content"] = json.RawMessage("null")
 	case len(list) == 0 && k.Form != formArray:

@@ -166,3 +166,19 @@ func TestFromReportsWhatIsBeside(t *testing.T) {
 		t.Errorf("%+v, lost %v", out, lost)
 	}
 }
+
+// As a list the content is an array, also of an agent's texts.
+func TestFromAsList(t *testing.T) {
+	for name, c := range map[string]struct {
+		m    message.Message
+		want string
+	}{
+		"plain": {message.Text("a"), `[{"text":"a","type":"text"}]`},
+		"texts": {message.New(message.NewText("a"), message.NewText("b")), `[{"text":"a","type":"text"},{"text":"b","type":"text"}]`},
+		"none":  {message.New(message.NewAudioCue("end-of-turn")), `[]`},
+	} {
+		if got, _ := FromAsList(&c.m); string(got.Content) != c.want || got.Role != RoleAssistant {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

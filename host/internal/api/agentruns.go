@@ -1,0 +1,218 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// How long a client may take to send a run, or a file.
+const (
+	bodyTime   = time.Minute
+	uploadTime = 10 * time.Minute
+)
+
+// maxUploadHead bounds what is before and behind the file in an upload.
+const maxUploadHead = 64 << 10
+
+// agentRuns are the routes of the AG-UI front end, which keys of scope agent:run
+// open.
+func (s *server) agentRuns(mux *http.ServeMux) {
+	if s.AGUI == nil {
+		return
+	}
+	op := operation("GET", "/agent/history", "agent-history", "Messages of a thread of this key as AG-UI has them: the newest, oldest first", 200, 403, 404, 422)
+	op.Metadata = map[string]any{scopeKey: auth.ScopeAgentRun}
+	huma.Register(s.api, op, s.agentHistory)
+	mux.HandleFunc("POST /api/v1/agent/run", s.agentRun)
+	mux.HandleFunc("POST /api/v1/agent/attachments", s.agentUpload)
+}
+
+// enter is admit outside of huma's operations: false if it has answered.
+func (s *server) enter(w http.ResponseWriter, r *http.Request, scope auth.Scope) (auth.Holder, bool) {
+	h, err := s.admit(r.Context(), r.Header.Get("Authorization"), scope)
+	if err != nil {
+		s.refuse(w, err)
+		return h, false
+	}
+	return h, true
+}
+
+// refuse answers with the problem that the error is, as huma's operations do.
+func (s *server) refuse(w http.ResponseWriter, err error) {
+	var p *huma.ErrorModel
+	if !errors.As(err, &p) {
+		s.Log.Error("request failed", "error", err)
+		problem(w, http.StatusInternalServerError, "internal error")
+		return
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(mustJSON(p), '\n')) // the client is told or gone
+}
+
+// agentRun answers a RunAgentInput with the events of its run. What is wrong with
+// the request is a problem, and nothing is stored; what goes wrong later is an
+// event.
+func (s *server) agentRun(w http.ResponseWriter, r *http.Request) {
+	h, ok := s.enter(w, r, auth.ScopeAgentRun)
+	if !ok {
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, agui.MaxBody))
+	if err != nil {
+		s.refuse(w, bodyFault(err))
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	run, err := s.AGUI.Begin(r.Context(), h, body)
+	if err != nil {
+		if errors.Is(err, agui.ErrBusy) {
+			w.Header().Set("Retry-After", "1")
+		}
+		s.refuse(w, s.runFault(err))
+		return
+	}
+	defer run.Close()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	out := newSSE(w)
+	defer func() { _ = out.c.SetWriteDeadline(time.Time{}) }() // the connection may serve others
+	if err := run.Stream(r.Context(), func(b []byte) error { return out.write(string(b)) }); err != nil {
+		s.Log.Debug("run not read to its end", "remote", r.RemoteAddr, "error", err)
+	}
+}
+
+func bodyFault(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return quiet(http.StatusRequestEntityTooLarge, "body: found too much, expected at most "+strconv.FormatInt(large.Limit, 10)+" bytes")
+	}
+	return quiet(http.StatusBadRequest, "body: broke off before its end")
+}
+
+// runFault is the problem of a run that did not begin.
+func (s *server) runFault(err error) error {
+	var bad *agui.Bad
+	var refused *wire.Error
+	var failed *agui.Failure
+	switch {
+	case errors.As(err, &bad):
+		return field(http.StatusUnprocessableEntity, bad.At, bad.Message, "")
+	case errors.Is(err, agui.ErrDisabled):
+		return huma.Error409Conflict(err.Error())
+	case errors.Is(err, agui.ErrBusy):
+		return huma.Error429TooManyRequests(err.Error())
+	case errors.As(err, &failed):
+		return coded(http.StatusServiceUnavailable, failed.Code, failed.Message)
+	case errors.As(err, &refused):
+		status := http.StatusUnprocessableEntity
+		switch refused.Code {
+		case wire.CodeRateLimited:
+			status = http.StatusTooManyRequests
+		case wire.CodeStorageUnavailable:
+			status = http.StatusServiceUnavailable
+		case wire.CodeTooLarge:
+			status = http.StatusRequestEntityTooLarge
+		case wire.CodeInternal:
+			status = http.StatusInternalServerError
+		}
+		return coded(status, string(refused.Code), refused.Message)
+	}
+	return s.fault(err, "run")
+}
+
+// agentUpload keeps the file of a multipart form, which is read as it comes.
+func (s *server) agentUpload(w http.ResponseWriter, r *http.Request) {
+	h, ok := s.enter(w, r, auth.ScopeAgentRun)
+	if !ok {
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTime))
+	r.Body = http.MaxBytesReader(w, r.Body, s.Attachments.MaxBytes()+maxUploadHead)
+	made, err := s.upload(r, h)
+	if err != nil {
+		s.refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(mustJSON(made), '\n')) // the client is told or gone
+}
+
+func (s *server) upload(r *http.Request, h auth.Holder) (agui.Uploaded, error) {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return agui.Uploaded{}, field(http.StatusUnsupportedMediaType, "body", "expected multipart/form-data with a field file", "")
+	}
+	for {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return agui.Uploaded{}, field(http.StatusUnprocessableEntity, "body.file", "found no such field, expected the file", "")
+		}
+		if err != nil {
+			return agui.Uploaded{}, bodyFault(err)
+		}
+		if part.FormName() != "file" {
+			continue // NextPart reads over it
+		}
+		return s.keepFile(r.Context(), h, part)
+	}
+}
+
+func (s *server) keepFile(ctx context.Context, h auth.Holder, part *multipart.Part) (agui.Uploaded, error) {
+	made, err := s.AGUI.Upload(ctx, h, part, attach.Claim{Name: part.FileName(), MimeType: part.Header.Get("Content-Type")})
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return made, bodyFault(err)
+	}
+	if err != nil {
+		if status, ok := attach.Status(err); ok {
+			return made, field(status, "body.file", err.Error(), "")
+		}
+		return made, s.fault(err, "attachment")
+	}
+	return made, nil
+}
+
+type agentHistoryBody struct {
+	Messages   []agui.Said `json:"messages"`
+	NextCursor string      `json:"next_cursor,omitempty" doc:"Of older messages"`
+}
+
+func (s *server) agentHistory(ctx context.Context, in *struct {
+	Page
+	Thread string `query:"threadId" required:"true" minLength:"1" maxLength:"512"`
+}) (*body[agentHistoryBody], error) {
+	before, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	said, next, err := s.AGUI.History(ctx, holderOf(ctx), in.Thread, store.MessageID(before), in.Limit)
+	if errors.Is(err, store.ErrNotFound) && before != 0 {
+		return nil, field(422, "query.cursor", "expected a next_cursor of the same thread", in.Cursor)
+	}
+	if err != nil {
+		return nil, s.fault(err, "thread "+clip(in.Thread))
+	}
+	out := agentHistoryBody{Messages: orEmpty(said)}
+	if next != 0 {
+		out.NextCursor = store.Cursor(int64(next))
+	}
+	return &body[agentHistoryBody]{out}, nil
+}

@@ -1,0 +1,175 @@
+package agui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// Stream shows the run to its client, from RUN_STARTED to RUN_FINISHED or
+// RUN_ERROR. write sends what it gets at once; its error ends the run. So does
+// ctx.
+func (r *Run) Stream(ctx context.Context, write func([]byte) error) (err error) {
+	s := newSpeaker(write)
+	defer func() {
+		if p := recover(); p != nil { // a defect of ours costs one run
+			r.front.Log.Error("run panicked", "error", p, "stack", string(debug.Stack()))
+			err = s.end(&event{Type: runError, Message: errInternal.Message, Code: errInternal.Code})
+		}
+	}()
+	s.say(&event{Type: runStarted, ThreadID: r.in.thread, RunID: r.in.run})
+	var why *Failure
+	if !r.turn.again && r.shows() {
+		why, err = r.follow(ctx, s)
+	} else {
+		why, err = r.repeat(ctx, s)
+	}
+	switch {
+	case err != nil:
+		return err
+	case why != nil:
+		return s.end(&event{Type: runError, Message: why.Message, Code: why.Code})
+	}
+	return s.end(&event{Type: runFinished, ThreadID: r.in.thread, RunID: r.in.run})
+}
+
+// shows reports whether the turn is this run's to show.
+func (r *Run) shows() bool {
+	r.front.mu.Lock()
+	defer r.front.mu.Unlock()
+	return r.turn.run == r
+}
+
+// follow shows what comes until the turn is over.
+func (r *Run) follow(ctx context.Context, s *speaker) (*Failure, error) {
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	why, err := r.wait(ctx, r.turn, s, func() error {
+		for _, p := range r.take() {
+			s.parcel(&p)
+		}
+		return s.flush()
+	})
+	if err != nil || why == errSlow { // what waits is not all there is
+		return why, err
+	}
+	for _, p := range r.take() {
+		s.parcel(&p)
+	}
+	return why, nil
+}
+
+// wait waits until the turn is over, and calls show when something came.
+func (r *Run) wait(ctx context.Context, t *turn, s *speaker, show func() error) (*Failure, error) {
+	late := time.NewTimer(r.front.RunTime)
+	defer late.Stop()
+	beat := time.NewTicker(r.front.Heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-r.wake:
+			if err := show(); err != nil {
+				return nil, err
+			}
+			beat.Reset(r.front.Heartbeat)
+		case <-beat.C:
+			if err := s.write([]byte(alive)); err != nil {
+				return nil, err
+			}
+		case <-t.over:
+			if why := r.fallen(); why != nil { // before: something is missing
+				return why, nil
+			}
+			r.front.mu.Lock()
+			defer r.front.mu.Unlock()
+			return failureOf(t.why), nil
+		case <-r.failed:
+			return r.fallen(), nil
+		case <-late.C:
+			return errTime, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// maxRepeated bounds how far back the answers to a message are looked for.
+const maxRepeated = 1000
+
+// repeat shows the answers to a message that is not stored anew: once its turn is
+// over, those that the client does not have.
+func (r *Run) repeat(ctx context.Context, s *speaker) (*Failure, error) {
+	f := r.front
+	e, err := f.Store.ByPlatformID(ctx, f.key(), refOf(r.conversation, r.in.message.ID))
+	if errors.Is(err, store.ErrNotFound) {
+		return &Failure{"not_found", "the message was deleted since: give it another id to send it again"}, nil
+	}
+	if err != nil {
+		return r.broken("message", err), nil
+	}
+	if err := s.flush(); err != nil {
+		return nil, err
+	}
+	t := f.await(e.ID)
+	defer f.forget(t)
+	if e, err = f.Store.Message(ctx, e.ID); err != nil {
+		return r.broken("message", err), nil
+	}
+	why := failureOf(e.Reason)
+	if e.State == store.Received {
+		if why, err = r.wait(ctx, t, s, func() error { return nil }); err != nil {
+			return nil, err
+		}
+	}
+	answers, err := r.answers(ctx, e)
+	if err != nil {
+		return r.broken("answers", err), nil
+	}
+	for i := len(answers) - 1; i >= 0; i-- {
+		m := f.restore(answers[i])
+		if !r.in.has[m.ID] {
+			s.message(m)
+		}
+	}
+	return why, nil
+}
+
+// answers are the answers to a message, newest first.
+func (r *Run) answers(ctx context.Context, e store.Entry) ([]store.Entry, error) {
+	chain, err := r.front.Store.Chain(ctx, e.Channel)
+	if err != nil {
+		return nil, err
+	}
+	var out []store.Entry
+	before := store.MessageID(0)
+	for range maxRepeated / historyPage {
+		page, err := r.front.Store.Before(ctx, store.Scope{Chain: chain, Conversation: &r.conversation}, before, historyPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page {
+			if m.ID <= e.ID {
+				return out, nil
+			}
+			if m.ReplyTo == e.ID && shown(m) {
+				out = append(out, m)
+			}
+			before = m.ID
+		}
+		if len(page) < historyPage {
+			break
+		}
+	}
+	return out, nil
+}
+
+// broken logs an error of storage, and tells the client no more than that.
+func (r *Run) broken(what string, err error) *Failure {
+	r.front.Log.Error("run not repeated", "what", what, "error", err)
+	return &Failure{"storage_unavailable", fmt.Sprintf("the %s could not be read: try again later", what)}
+}
