@@ -120,6 +120,10 @@ func (s *said) Last(_ context.Context, m message.Message, _ func(store.MessageID
 	s.log = append(s.log, "last "+m.Text)
 	return s.fail
 }
+func (s *said) Transfer(_ context.Context, agent, _ string) error {
+	s.log = append(s.log, "transfer "+agent)
+	return s.fail
+}
 func (s *said) Stream(text string) { s.log = append(s.log, "stream "+text) }
 func (s *said) Typing(on bool) {
 	s.log = append(s.log, map[bool]string{true: "typing", false: "no typing"}[on])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -31,8 +32,8 @@ func (r *reply) Last(ctx context.Context, m message.Message, stored func(store.M
 	if err != nil {
 		return err
 	}
-	if r.busy() { // what shows that ends with it
-		id, err := r.sendKept(ctx, o)
+	if r.busy() || o.chosen != "" { // what shows that ends with it, or the next turn depends on it
+		id, err := r.sendKept(ctx, o, render.ActOf(&m).Kind == render.ActNone)
 		if err == nil && stored != nil {
 			stored(id, nil)
 		}
@@ -109,7 +110,7 @@ func (p *lastAnswer) tell(id store.MessageID, err error) {
 
 // over ends the turn. The mutex must be held.
 func (p *lastAnswer) over(err error) {
-	p.c.endTurn(p.conv, p.job.id, err == nil && !p.job.repeated, err)
+	p.c.endTurn(p.conv, p.job.id, err == nil && !p.job.repeated && !p.job.listed, err)
 	p.conv.posted--
 	p.conv.turns--
 	p.c.release(p.conv)
