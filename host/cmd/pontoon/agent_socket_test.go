@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,6 +97,15 @@ func (p *page) asks(id, text, answer string) (before []string) {
 	}
 }
 
+// readsAtLast is reads, whatever else comes before.
+func (c chatter) readsAtLast(target, text string) {
+	c.t.Helper()
+	for got := ""; got != text; {
+		got = c.ExpectNotice("bot", target)
+		c.t.Logf("%-8s -bot- %s", target, got)
+	}
+}
+
 // The examples of docs/agents.md stand behind IRC and the chat page at once.
 func TestAgentExamples(t *testing.T) {
 	t.Parallel()
@@ -140,9 +150,12 @@ func tryAgent(t *testing.T, heard, command string, args ...string) {
 	p := startProcess(t, env, command, args...)
 	p.anyEnd = true // it is ended by a signal
 
-	alice.asks("#ops", "bot: are you there?", "alice: "+heard+" are you there?")
-	alice.say("#ops", "bot: hello from IRC")
-	alice.reads("#ops", "alice: "+heard+" hello from IRC")
+	eventually(t, "both adapters are attached", func() bool {
+		out := h.cli("adapters")
+		return strings.Contains(out, "irc") && strings.Contains(out, "page")
+	})
+	alice.say("#ops", "bot: hello from IRC") // it waits for the agent, if need be
+	alice.readsAtLast("#ops", "alice: "+heard+" hello from IRC")
 	web := openPage(t, address)
 	before := web.asks("a", "hello from the page", heard+" hello from the page")
 	if len(before) == 0 {
@@ -159,7 +172,13 @@ func tryAgent(t *testing.T, heard, command string, args ...string) {
 	h.again()
 	alice.asks("#ops", "bot: back?", "alice: "+heard+" back?")
 
-	h.cli("agent", "key", "list", "helper")
+	p.signal(syscall.SIGKILL)
+	p.waitExit()
+	alice.say("#ops", "bot: wait for me")
+	p = startProcess(t, env, command, args...)
+	p.anyEnd = true
+	alice.readsAtLast("#ops", "alice: "+heard+" wait for me")
+
 	h.cli("agent", "disable", "helper")
 	select {
 	case <-p.exited:

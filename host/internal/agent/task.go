@@ -81,7 +81,7 @@ func (t *task) run(ctx context.Context, r hub.Reply) error {
 			if t.shown {
 				return errLost
 			}
-			return fmt.Errorf("%w: %s was gone for %s", hub.ErrAway, t.desk.row.Name, t.desk.host.Grace)
+			return fmt.Errorf("%w: %s was gone for %s", hub.ErrLeft, t.desk.row.Name, t.desk.host.Grace)
 		case <-ctx.Done():
 			t.cancel(ctx)
 			return context.Cause(ctx)
@@ -109,7 +109,7 @@ func (t *task) refuseRest() {
 func (t *task) cancel(ctx context.Context) {
 	why := agentwire.CancelEnded
 	switch {
-	case hub.Stopped(ctx):
+	case errors.Is(context.Cause(ctx), hub.ErrStopped):
 		why = agentwire.CancelStopped
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		why = agentwire.CancelDraining

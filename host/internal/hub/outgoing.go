@@ -18,7 +18,8 @@ type outgoing struct {
 
 	notes  []render.Note
 	parcel Parcel
-	lane   *lane // reserved for it; nil = none
+	lane   *lane  // reserved for it; nil = none
+	draft  *draft // whose beginning it is; nil = none's
 }
 
 // prepare plans the message for a view and makes its row, in state sent or failed.
