@@ -35,9 +35,9 @@ const (
 // AGUIConfig is the config of an agent of kind agui.
 type AGUIConfig struct {
 	Remote
-	Timeout     Seconds `json:"timeout,omitempty"`      // of a run
-	IdleTimeout Seconds `json:"idle_timeout,omitempty"` // between two signs of life
-	History     int     `json:"history,omitempty"`      // most messages of the conversation that a run is given
+	Timeout     Period `json:"timeout,omitempty"`      // of a run
+	IdleTimeout Period `json:"idle_timeout,omitempty"` // between two signs of life
+	History     int    `json:"history,omitempty"`      // most messages of the conversation that a run is given
 
 	// ForwardedProps are those of a run whose message has none of its own; absent
 	// = none. Agents of AG-UI before 1.0 mostly want some: {} will do.

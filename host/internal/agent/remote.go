@@ -66,34 +66,34 @@ func ownHeader(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), "webhook-")
 }
 
-// Seconds are a time in JSON: a string such as "1m30s".
-type Seconds time.Duration
+// Period is a time in JSON: a string such as "1m30s".
+type Period time.Duration
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *Seconds) UnmarshalJSON(b []byte) error {
+func (s *Period) UnmarshalJSON(b []byte) error {
 	text, err := strconv.Unquote(string(b))
 	d, derr := time.ParseDuration(text)
 	if err != nil || derr != nil {
 		return fmt.Errorf("found %.40s, expected a time such as \"30s\"", b)
 	}
-	*s = Seconds(d)
+	*s = Period(d)
 	return nil
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s Seconds) MarshalJSON() ([]byte, error) {
+func (s Period) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, time.Duration(s).String()), nil
 }
 
 // within is the time itself, or the default if it is 0; an error names the field.
-func (s Seconds) within(field string, least, most time.Duration) error {
+func (s Period) within(field string, least, most time.Duration) error {
 	if d := time.Duration(s); d != 0 && (d < least || d > most) {
 		return fmt.Errorf("%s: found %s, expected from %s to %s", field, d, least, most)
 	}
 	return nil
 }
 
-func (s Seconds) or(d time.Duration) time.Duration {
+func (s Period) or(d time.Duration) time.Duration {
 	if s == 0 {
 		return d
 	}
