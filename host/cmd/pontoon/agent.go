@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -20,6 +21,8 @@ type agentView struct {
 	Config  json.RawMessage `json:"config"`
 	On      bool            `json:"enabled"`
 	BuiltIn bool            `json:"built_in"`
+	Away    bool            `json:"away"`
+	Since   *time.Time      `json:"away_since"`
 	Key     string          `json:"key"`
 	Secret  string          `json:"secret"`
 }
@@ -210,7 +213,7 @@ func callAgent(cmd *cobra.Command, o *clientOptions, method, ref string, in any)
 		return err
 	}
 	return show(cmd, o, raw, func(w io.Writer, v agentView) {
-		fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nbuilt in\t%v\nconfig\t%s\n", v.ID, v.Name, v.Kind, v.On, v.BuiltIn, clean(string(v.Config)))
+		fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nbuilt in\t%v\naway\t%s\nconfig\t%s\n", v.ID, v.Name, v.Kind, v.On, v.BuiltIn, awaySince(v.Away, v.Since), clean(string(v.Config)))
 	})
 }
 
@@ -227,9 +230,9 @@ func agentList(o *clientOptions) *cobra.Command {
 				return err
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct{ Agents []agentView }) {
-				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tBUILT IN\tID")
+				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tBUILT IN\tAWAY\tID")
 				for _, a := range v.Agents {
-					fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%s\n", a.Name, a.Kind, a.On, a.BuiltIn, a.ID)
+					fmt.Fprintf(w, "%s\t%s\t%v\t%v\t%s\t%s\n", a.Name, a.Kind, a.On, a.BuiltIn, awaySince(a.Away, a.Since), a.ID)
 				}
 			})
 		},

@@ -35,6 +35,8 @@ type Agent struct {
 	Enabled   bool            `json:"enabled"`
 	BuiltIn   bool            `json:"built_in" doc:"Nobody can change or delete it"`
 	CreatedAt time.Time       `json:"created_at"`
+	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
+	AwaySince *time.Time      `json:"away_since"`
 }
 
 type createAgentBody struct {
@@ -112,8 +114,8 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.AgentNameRule, "")
 	}
-	given, made := s.fill(row.Kind, in.Body.Config)
-	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, given, in.Body.Enabled}); err != nil {
+	filled, shown := s.fill(row.Kind, in.Body.Config)
+	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, filled, in.Body.Enabled}); err != nil {
 		return nil, err
 	}
 	key, stored := "", (*store.NewToken)(nil)
@@ -130,13 +132,13 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	}
 	s.agentChange.Lock()
 	defer s.agentChange.Unlock()
-	stands, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.showAgent(row)))
+	made, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.auditAgent(row)))
 	if err != nil {
 		return nil, s.faultOfKey(err, "agent")
 	}
-	s.Agents.Set(stands)
-	s.Log.Info("agent created", "agent", stands.Name, "kind", stands.Kind, "id", stands.ID)
-	return &body[createdAgent]{createdAgent{s.showAgent(stands), key, made}}, nil
+	s.setAgent(made)
+	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)
+	return &body[createdAgent]{createdAgent{s.showAgent(made), key, shown}}, nil
 }
 
 // fill completes the config of a new agent.
@@ -169,14 +171,18 @@ func (s *server) updateAgent(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	before := row.Name
 	if err := s.applyAgent(&row, in.Body); err != nil {
 		return nil, err
 	}
-	row, err = s.Store.UpdateAgent(ctx, row, s.by("agent.update", row.Name, s.showAgent(row)))
+	row, err = s.Store.UpdateAgent(ctx, row, s.by("agent.update", row.Name, s.auditAgent(row)))
 	if err != nil {
 		return nil, s.fault(err, "agent "+in.ID)
 	}
-	s.Agents.Set(row)
+	s.setAgent(row)
+	if row.Name != before {
+		s.Hub.AgentChanged(before)
+	}
 	return &body[Agent]{s.showAgent(row)}, nil
 }
 
@@ -191,8 +197,15 @@ func (s *server) deleteAgent(ctx context.Context, in *AgentRef) (*struct{}, erro
 		return nil, s.fault(err, "agent "+row.Name)
 	}
 	s.Agents.Remove(row.Key)
+	s.Hub.AgentChanged(row.Name)
 	s.Log.Info("agent deleted", "agent", row.Name, "id", row.ID)
 	return nil, nil
+}
+
+// setAgent makes a row count.
+func (s *server) setAgent(row store.Agent) {
+	s.Agents.Set(row)
+	s.Hub.AgentChanged(row.Name)
 }
 
 // findAgent reads an agent by id or name.
@@ -240,9 +253,16 @@ func (s *server) applyAgent(row *store.Agent, b updateAgentBody) error {
 	return nil
 }
 
-// showAgent makes an agent as operators see it, and as the audit log keeps it.
+// showAgent makes an agent as operators see it.
 func (s *server) showAgent(r store.Agent) Agent {
+	since, away := s.Hub.AgentAway(r.Name)
 	return Agent{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: r.CreatedAt,
+		Away: away, AwaySince: when(since),
 	}
+}
+
+// auditAgent is what the audit log keeps of an agent.
+func (s *server) auditAgent(r store.Agent) any {
+	return map[string]any{"name": r.Name, "kind": r.Kind, "config": s.Agents.Shown(r.Kind, r.Config), "enabled": r.Enabled}
 }

@@ -61,11 +61,13 @@ type Channel struct {
 
 // Health is what is known of a channel, fact by fact.
 type Health struct {
-	Process       *string    `json:"process" doc:"State of the adapter's process; null = the host runs none"`
-	Attached      bool       `json:"attached"`
-	LastInboundAt *time.Time `json:"last_inbound_at"`
-	LastSentAt    *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
-	LastAckAt     *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
+	Process        *string    `json:"process" doc:"State of the adapter's process; null = the host runs none"`
+	Attached       bool       `json:"attached"`
+	LastInboundAt  *time.Time `json:"last_inbound_at"`
+	LastSentAt     *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
+	AgentAway      bool       `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
+	AgentAwaySince *time.Time `json:"agent_away_since"`
+	LastAckAt      *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -344,7 +346,8 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	_, attached := s.Hub.Attached(r.Key)
-	h := Health{Process: s.process(r), Attached: attached, LastAckAt: when(s.Hub.LastAck(r.Key))}
+	since, away := s.Hub.AgentAway(r.Agent)
+	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), LastAckAt: when(s.Hub.LastAck(r.Key))}
 	if id := chain.LastIn(); id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}

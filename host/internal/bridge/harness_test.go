@@ -58,6 +58,7 @@ type setup struct {
 	grace       time.Duration
 	ack         time.Duration // an adapter's time to acknowledge
 	ttl         time.Duration // of what is queued
+	retry       time.Duration // of agents that are away
 	rate        int           // frames a second of a channel
 	bridge      bridge.Options
 	store       store.Options
@@ -124,7 +125,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	for name, k := range s.kinds {
 		h.roster.Register(name, k)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: both{s.agents, h.roster}, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate})
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: both{s.agents, h.roster}, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate, AwayRetry: s.retry})
 	if err := h.roster.Load(t.Context(), h.store); err != nil {
 		t.Fatal(err)
 	}
