@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"mime"
-	"net"
 	"net/http"
 	"time"
 
@@ -146,10 +145,9 @@ func (b *beating) Read(p []byte) (int, error) {
 func (a *AGUI) begin(ctx context.Context, body string) (*http.Response, error) {
 	resp, err := a.post(ctx, body, http.Header{"Accept": {"text/event-stream"}})
 	var answered *statusError
-	var op *net.OpError
 	switch {
 	case err == nil:
-	case errors.As(err, &answered), errors.As(err, &op) && op.Op == "dial":
+	case errors.As(err, &answered), !mayBeGiven(err):
 		return nil, err
 	default:
 		return nil, &begunError{err}

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/dial"
@@ -202,4 +204,40 @@ func TestWebhookTurns(t *testing.T) {
 	if f := c.nextSent("send"); f.Text != "at last" {
 		t.Errorf("read %+v", f)
 	}
+}
+
+// What is said to a webhook that is not there waits for it.
+func TestWebhookAway(t *testing.T) {
+	t.Parallel()
+	var there atomic.Bool
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		f, err := agentwire.DecodeFromHost(body)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case !there.Load():
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			_, _ = fmt.Fprintf(w, `{"text":%q}`, "heard: "+f.Turn.Text())
+		}
+	}))
+	t.Cleanup(srv.Close)
+	config, _ := agent.FillWebhook(json.RawMessage(`{"url":"` + srv.URL + `","allow_private":true,"attempts":1}`))
+	a, err := agent.NewWebhook(config, dial.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	h := start(t, agents(map[string]hub.Agent{"hook": a}), func(s *setup) { s.retry = 200 * time.Millisecond })
+	row := h.channel("m", withAgent("hook"))
+	c := h.attach(t, row)
+	c.send(say("c", "one"), say("c", "two"))
+	c.want(answer("c", waitsNotice))
+	if !h.agentAway("m") {
+		t.Error("the channel's health does not say so")
+	}
+	there.Store(true)
+	c.want(answer("c", "heard: one"), answer("c", "heard: two"))
+	eventually(t, "it is back", func() bool { return !h.agentAway("m") })
 }
