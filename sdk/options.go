@@ -1,15 +1,15 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -76,38 +76,9 @@ func (t *timing) backoff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// endpoint is the WebSocket's address for what the operator gave. Its errors
-// don't repeat the url, which may hold a secret.
+// endpoint is the WebSocket's address for what the operator gave.
 func endpoint(given string) (string, error) {
-	if given == "" {
-		given = DefaultURL
-	}
-	u, err := url.Parse(given)
-	if err != nil {
-		var parse *url.Error
-		if errors.As(err, &parse) {
-			err = parse.Err
-		}
-		return "", errors.New("url: can't be read: " + err.Error())
-	}
-	switch u.Scheme {
-	case "http", "https":
-		u.Scheme = strings.Replace(u.Scheme, "http", "ws", 1)
-		if !strings.HasSuffix(u.Path, wire.Path) {
-			u = u.JoinPath(wire.Path)
-		}
-	case "ws", "wss":
-		if u.Path == "" || u.Path == "/" {
-			u = u.JoinPath(wire.Path)
-		}
-	default:
-		return "", errors.New("url: expected it to begin with http://, https://, ws:// or wss://")
-	}
-	if u.Host == "" {
-		return "", errors.New("url: found no host name")
-	}
-	u.Fragment = ""
-	return u.String(), nil
+	return transport.Endpoint(cmp.Or(given, DefaultURL), wire.Path)
 }
 
 // shown is the address without what may be secret.

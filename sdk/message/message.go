@@ -56,6 +56,7 @@ const (
 	MetaRemoved       = "removed"        // true: the reaction is taken back
 	MetaPlatformID    = "platform_id"    // string: the platform's id of the message that this one concerns
 	MetaStreamed      = "streamed"       // true: it was shown while it was made
+	MetaDraft         = "draft"          // true: the beginning of an answer; an edit after it makes it whole
 	MetaLinks         = "links"          // object: attachments that hold what parts have inline or by path, by their place
 	MetaAction        = "action"         // string: the message is this action of a button
 	MetaNotice        = "notice"         // true: the host speaks, not an agent
@@ -73,7 +74,7 @@ const (
 // model is told them.
 func OfHost(key string) bool {
 	switch key {
-	case MetaPreviewHandle, MetaEdits, MetaDeletes, MetaReactsTo, MetaReaction, MetaRemoved, MetaPlatformID, MetaStreamed, MetaLinks, MetaAction,
+	case MetaPreviewHandle, MetaEdits, MetaDeletes, MetaReactsTo, MetaReaction, MetaRemoved, MetaPlatformID, MetaStreamed, MetaDraft, MetaLinks, MetaAction,
 		MetaNotice, MetaRepeated, MetaText, MetaRole, MetaWarnings, MetaAttachments:
 		return true
 	}

@@ -126,7 +126,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer roster.Close()
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
-	sockets := agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Log: log})
+	sockets := agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Log: log})
 	defer sockets.Close()
 	registerAgents(roster, url, sockets)
 	registerDialed(roster, log)

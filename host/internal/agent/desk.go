@@ -21,9 +21,12 @@ type Desk struct {
 	host   *Sockets
 	row    store.Agent
 	window chan struct{} // one for each turn that has not ended
+	closed chan struct{} // closed by Close, which is called once
 
 	mu      sync.Mutex // guards what follows
-	link    *link      // nil = the agent is away
+	link    *link      // nil = the agent is gone
+	left    time.Time  // when it went last, or this desk was made
+	came    bool       // it was here
 	changed chan struct{}
 	turns   map[string]*task // that have not ended, by turn_id
 	ended   []string         // turn_ids of those that have, oldest first; at most maxEnded
@@ -36,16 +39,18 @@ type Desk struct {
 const maxEnded = 256
 
 var (
-	_ hub.Agent = (*Desk)(nil)
-	_ Keyed     = (*Desk)(nil)
+	_ hub.Agent    = (*Desk)(nil)
+	_ hub.Presence = (*Desk)(nil)
+	_ Keyed        = (*Desk)(nil)
 )
 
 func newDesk(s *Sockets, row store.Agent) *Desk {
-	return &Desk{host: s, row: row, window: make(chan struct{}, agentwire.Window), changed: make(chan struct{}), turns: map[string]*task{}}
+	return &Desk{host: s, row: row, window: make(chan struct{}, agentwire.Window), closed: make(chan struct{}), changed: make(chan struct{}), left: time.Now(), turns: map[string]*task{}}
 }
 
 // Close implements io.Closer.
 func (d *Desk) Close() error {
+	close(d.closed)
 	d.host.shutDesk(d)
 	return nil
 }
@@ -68,8 +73,17 @@ func (d *Desk) Expire(but int64, at time.Time) {
 	}, func(l *link) { l.pulse(time.Now()) })
 }
 
-// enter makes a link the agent's connection, and hands over what has not ended.
+// enter makes a link the agent's connection, and hands over what has not ended,
+// and what has waited for the agent.
 func (d *Desk) enter(l *link, hello *agentwire.FromAgent) bool {
+	if !d.admit(l, hello) {
+		return false
+	}
+	d.host.Hub.AgentBack(d.row.Name)
+	return true
+}
+
+func (d *Desk) admit(l *link, hello *agentwire.FromAgent) bool {
 	l.mu.Lock()
 	shut := l.code != 0 // revoked meanwhile: it must not replace anybody
 	l.mu.Unlock()
@@ -81,7 +95,7 @@ func (d *Desk) enter(l *link, hello *agentwire.FromAgent) bool {
 	if d.link != nil {
 		d.link.shut(wire.CloseReplaced, "replaced by a newer connection")
 	}
-	d.link = l
+	d.link, d.came = l, true
 	open := make([]*task, 0, len(d.turns))
 	for _, t := range d.turns {
 		if hello.Resume == "" || t.id > hello.Resume || !t.acked { // ids sort as they were given
@@ -124,14 +138,30 @@ func (d *Desk) resumed(last string, open []*task) *agentwire.Resumed {
 	return r
 }
 
-// leave ends a link's time as the agent's connection, if it is still that.
+// leave ends a link's time as the agent's connection, if it is still that. If no
+// other comes within the grace the agent is away.
 func (d *Desk) leave(l *link) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.link == l {
-		d.link = nil
-		d.signal()
+	if d.link != l {
+		return
 	}
+	d.link, d.left = nil, time.Now()
+	d.signal()
+	changed := d.changed
+	d.host.wg.Go(func() { // the link that leaves is waited for by the same
+		late := time.NewTimer(d.host.Grace)
+		defer late.Stop()
+		select {
+		case <-changed:
+		case <-d.closed: // the name may be another's by now
+		case <-d.host.ctx.Done():
+		case <-late.C:
+			if _, away := d.Away(); away {
+				d.host.Hub.AgentGone(d.row.Name)
+			}
+		}
+	})
 }
 
 // signal wakes the turns, which look at the connection. The mutex must be held.
@@ -144,6 +174,14 @@ func (d *Desk) signal() {
 func (d *Desk) Connected() bool {
 	there, _ := d.presence()
 	return there
+}
+
+// Away implements hub.Presence: an agent that went just now may be about to come
+// back.
+func (d *Desk) Away() (since time.Time, away bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.left, d.link == nil && (!d.came || time.Since(d.left) >= d.host.Grace)
 }
 
 // presence is whether the agent is connected, and what is closed when that changes.
@@ -167,7 +205,7 @@ var errTooLarge = fmt.Errorf("the message with its envelope is larger than a fra
 // Handle implements hub.Agent: the turn is the agent's until it ends it, or is
 // gone for longer than the grace.
 func (d *Desk) Handle(ctx context.Context, given hub.Turn, r hub.Reply) error {
-	if !d.Connected() {
+	if _, away := d.Away(); away {
 		return fmt.Errorf("%w: %s is not connected", hub.ErrAway, d.row.Name)
 	}
 	select {
@@ -276,9 +314,22 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 		case <-d.host.ctx.Done():
 		}
 	case t == nil && late && (f.Lossy() || f.Type == agentwire.TypeTurnEnd):
-	case t == nil || !t.put(f):
+	case t == nil:
+		d.answer(f, 0, d.unknown(f.TurnID))
+	case !t.put(f):
 		d.answer(f, 0, notOpen(f.TurnID))
 	}
+}
+
+// unknown is what is wrong with a turn that is not open here: one that a host
+// before this one had handed over is open as soon as it is handed over again.
+func (d *Desk) unknown(turn string) error {
+	if id, err := store.ParseMessageID(turn); err == nil {
+		if e, err := d.host.Store.Message(d.host.ctx, id); err == nil && e.Direction == store.In && e.State == store.Received {
+			return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
+		}
+	}
+	return notOpen(turn)
 }
 
 // ownID is the id by which a frame is acknowledged; "" = it is not.

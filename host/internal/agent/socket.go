@@ -32,6 +32,12 @@ type Outbox interface {
 	AgentOf(ctx context.Context, row store.Channel, conversation string) (string, error)
 }
 
+// Attendance is told when an agent comes and goes; see hub.Presence.
+type Attendance interface {
+	AgentBack(name string)
+	AgentGone(name string)
+}
+
 // Doorman checks agents' keys.
 type Doorman interface {
 	// AdmitAgent returns what a key opens; an error of auth.ErrInvalid's kind if
@@ -44,6 +50,7 @@ type SocketOptions struct {
 	Store *store.Store
 	Door  Doorman
 	Out   Outbox
+	Hub   Attendance
 	Log   *slog.Logger
 
 	HelloTimeout   time.Duration

@@ -70,7 +70,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 	b.roster = agent.NewRoster(log)
 	b.hub = hub.New(hub.Options{Store: b.store, Attachments: files, Agents: b.roster, Commands: command.New(), Log: log, TypingDelay: time.Hour})
 	gate := auth.NewGate(b.store, nil)
-	o.Store, o.Door, o.Out, o.Log = b.store, gate, b.hub, log
+	o.Store, o.Door, o.Out, o.Hub, o.Log = b.store, gate, b.hub, b.hub, log
 	sockets := agent.NewSockets(o)
 	b.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
 	b.roster.Register(agent.SocketKind, sockets.Kind())

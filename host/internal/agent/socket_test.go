@@ -475,3 +475,49 @@ func TestRestart(t *testing.T) {
 	user.shows("send", `"hi"`)
 	b.wantHistory(row, "in handled hello", "out sent hi")
 }
+
+// What is said to an agent that is not there waits for it, in order, and the user
+// is told once; one that lost its connection for a moment is not away.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{Grace: 200 * time.Millisecond})
+	b.agent("one")
+	row := b.channel("irc", "one")
+	user := b.adapter("irc", "text")
+	user.asks("one")
+	user.shows("send", "not there just now")
+	user.asks("two")
+	a := b.connect("one", "")
+	for _, text := range []string{"one", "two"} {
+		q := a.turn(text)
+		a.say("message", q, `,"text":"re `+text+`"`)
+		user.shows("send", `"re `+text+`"`)
+	}
+	b.eventually("both are handled", func() bool { return !strings.Contains(strings.Join(b.history(row), "|"), "received") })
+	_ = a.ws.Close()
+	b.eventually("it is gone", func() bool {
+		found, _ := b.roster.Agent("one")
+		return !found.(*agent.Desk).Connected()
+	})
+	user.asks("three") // within the grace: nobody is told anything
+	a = b.connect("one", "")
+	q := a.turn("three")
+	a.say("message", q, `,"text":"re three"`)
+	user.shows("send", `"re three"`)
+
+	// It goes for good in the middle of a turn: the turn waits, and comes again.
+	user.asks("four")
+	q = a.turn("four")
+	_ = a.ws.Close()
+	user.shows("send", "not there just now")
+	if since, away := b.hub.AgentAway("one"); !away || time.Since(since) > patience {
+		t.Errorf("the hub says away %v since %s", away, since)
+	}
+	a = b.connect("one", "")
+	again := a.turn("four")
+	if !again.Repeated || again.TurnID != q.TurnID {
+		t.Errorf("handed over as %+v", again)
+	}
+	a.say("message", again, `,"text":"re four"`)
+	user.shows("send", `"re four"`)
+}

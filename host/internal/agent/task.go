@@ -81,7 +81,7 @@ func (t *task) run(ctx context.Context, r hub.Reply) error {
 			if t.shown {
 				return errLost
 			}
-			return fmt.Errorf("%w: %s was gone for %s", hub.ErrAway, t.desk.row.Name, t.desk.host.Grace)
+			return fmt.Errorf("%w: %s was gone for %s", hub.ErrLeft, t.desk.row.Name, t.desk.host.Grace)
 		case <-ctx.Done():
 			t.cancel(ctx)
 			return context.Cause(ctx)

@@ -64,6 +64,7 @@ type setup struct {
 	store       store.Options
 	now         func() time.Time // of the gate
 	gate        func(bridge.Gate) bridge.Gate
+	steady      *steadyClock
 	refuseQuery bool
 	smallBuffer bool // the host's sockets hold little
 }
@@ -125,7 +126,10 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	for name, k := range s.kinds {
 		h.roster.Register(name, k)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: both{s.agents, h.roster}, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate, AwayRetry: s.retry})
+	if s.steady == nil {
+		s.steady = new(steadyClock)
+	}
+	h.hub = hub.New(hub.Options{Steady: s.steady.Now, After: s.steady.After, Store: h.store, Attachments: h.files, Agents: both{s.agents, h.roster}, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate, AwayRetry: s.retry})
 	if err := h.roster.Load(t.Context(), h.store); err != nil {
 		t.Fatal(err)
 	}

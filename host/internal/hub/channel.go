@@ -46,6 +46,7 @@ type Channel struct {
 	flights map[store.MessageID]*lane
 	ready   []*lane // that may have something to send
 	loaded  bool    // the lanes hold all that is queued
+	drafts  map[store.MessageID]*draft
 
 	parked []parkedTurn // left over from before a restart
 

@@ -105,6 +105,10 @@ type Options struct {
 	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
 
 	Now func() time.Time // the wall clock; nil = time.Now
+
+	// The steady clock, by which streams are shown: nil = time.Now and time.AfterFunc.
+	Steady func() time.Time
+	After  func(time.Duration, func()) (stop func() bool)
 }
 
 // Hub is the routing of one host.
@@ -149,6 +153,12 @@ func New(o Options) *Hub {
 	}
 	if h.Now == nil {
 		h.Now = time.Now
+	}
+	if h.Steady == nil {
+		h.Steady = time.Now
+	}
+	if h.After == nil {
+		h.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
 	h.Rate = cmp.Or(h.Rate, DefaultRate)
 	h.AwayRetry = cmp.Or(h.AwayRetry, AwayRetry)

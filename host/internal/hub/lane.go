@@ -222,6 +222,9 @@ func (c *Channel) note(l *lane, handle string) {
 func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.Life) {
 	id, _ := l.Flight()
 	delete(c.flights, id)
+	if d := c.drafts[id]; d != nil {
+		d.know(l.handle)
+	}
 	l.Settle()
 	c.change(change{conv: l.conv, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
 	l.parcel = Parcel{}

@@ -13,11 +13,13 @@ import (
 // outgoing is one message on its way out.
 type outgoing struct {
 	message message.Message
-	agent   string // who speaks; "" = the host or an operator
+	agent   string         // who speaks; "" = the host or an operator
+	status  message.Status // "" = completed
 
 	notes  []render.Note
 	parcel Parcel
-	lane   *lane // reserved for it; nil = none
+	lane   *lane  // reserved for it; nil = none
+	draft  *draft // whose beginning it is; nil = none's
 }
 
 // prepare plans the message for a view and makes its row, in state sent or failed.
@@ -26,7 +28,7 @@ func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *
 	o.notes = planned.Notes
 	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, conv: conv, planned: a, out: o}
 	row := store.Row{
-		Direction: store.Out, State: store.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
+		Direction: store.Out, State: store.Sent, Status: o.status, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
 		Origin: store.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
 	}
 	if o.message.Status == message.StatusError { // what was said of it before it failed

@@ -118,7 +118,7 @@ func (r *reply) Stream(text string) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
 	if r.stream == nil {
-		s, err := r.c.beginStream(r.c.hub.ctx, r.conv, r.job, r.agent)
+		s, err := r.c.beginStream(r.c.hub.ctx, r.conv, r.job, r.agent, text)
 		if err != nil {
 			r.c.hub.Log.Warn("answer not shown while it is made", "message", r.job.id, "error", err)
 		}

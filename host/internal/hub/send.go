@@ -18,6 +18,12 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 		return
 	}
 	o.parcel.ID = row.ID
+	if o.draft != nil {
+		if c.drafts == nil {
+			c.drafts = map[store.MessageID]*draft{}
+		}
+		c.drafts[row.ID] = o.draft
+	}
 	switch row.State {
 	case store.Sent:
 		switch {

@@ -17,28 +17,35 @@ import (
 const streamInterval = 50 * time.Millisecond
 
 // stream is an answer that is shown while it is made. Its row is committed
-// before its first frame leaves, and filled in at its end.
+// before its first frame leaves, and filled in at its end. Where there are no
+// streams, but edits, it is a draft.
 type stream struct {
 	c       *Channel
 	id      store.MessageID
 	routing wire.Routing
+	replyTo store.MessageID
+	draft   *draft // nil = the far end shows streams
 
-	mu    sync.Mutex // guards what follows
-	text  string     // as far as it has come
-	at    time.Time  // of the last frame
-	timer *time.Timer
-	over  bool
+	mu   sync.Mutex  // guards what follows
+	text string      // as far as it has come
+	at   time.Time   // of the last frame
+	stop func() bool // ends the wait for the next frame; nil = none is due
+	over bool
 }
 
 // beginStream commits the row of an answer that is about to be streamed; nil if
-// nobody is there who shows streams, or older messages wait.
-func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJob, agent string) (*stream, error) {
+// nobody is there who shows it while it is made, or older messages wait.
+func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJob, agent, text string) (*stream, error) {
 	conv, err := c.hold(ctx, conv.Key)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	a := c.taker()
+	if a != nil && c.backlog == 0 && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) {
+		c.mu.Unlock()
+		return c.beginDraft(ctx, conv, job, agent, text)
+	}
 	if a == nil || c.backlog > 0 || !a.view.Caps.Has(wire.CapStream) {
 		c.release(conv)
 		c.mu.Unlock()
@@ -53,7 +60,7 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	if err != nil {
 		return nil, err
 	}
-	return &stream{c: c, id: sent.ID, routing: job.routing}, nil
+	return &stream{c: c, id: sent.ID, routing: job.routing, replyTo: job.id}, nil
 }
 
 // streamed is the metadata of a message that was shown while it was made.
@@ -70,11 +77,11 @@ func (s *stream) show(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text = text
-	if s.over || s.timer != nil {
+	if s.over || s.stop != nil {
 		return // it goes with what is due
 	}
-	if wait := s.interval() - time.Since(s.at); wait > 0 {
-		s.timer = time.AfterFunc(wait, s.due)
+	if wait := s.interval() - s.c.hub.Steady().Sub(s.at); wait > 0 {
+		s.stop = s.c.hub.After(wait, s.due)
 		return
 	}
 	s.offer()
@@ -83,7 +90,7 @@ func (s *stream) show(text string) {
 func (s *stream) due() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer = nil
+	s.stop = nil
 	if !s.over {
 		s.offer()
 	}
@@ -99,15 +106,23 @@ func (s *stream) shown() string {
 func (s *stream) interval() time.Duration {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
+	asked := time.Duration(0)
 	if a := s.c.attached; a != nil {
-		return max(streamInterval, time.Duration(a.view.Profile.EditIntervalMS)*time.Millisecond)
+		asked = time.Duration(a.view.Profile.EditIntervalMS) * time.Millisecond
 	}
-	return streamInterval
+	if s.draft != nil && asked == 0 {
+		return draftInterval
+	}
+	return max(streamInterval, asked)
 }
 
 // offer writes the frame. The mutex must be held.
 func (s *stream) offer() {
-	s.at = time.Now()
+	s.at = s.c.hub.Steady()
+	if s.draft != nil {
+		s.offerDraft()
+		return
+	}
 	s.c.mu.Lock()
 	a := s.c.taker()
 	if a == nil || !a.view.Caps.Has(wire.CapStream) || s.routing.Overhead() > wire.MaxFrame/2 {
@@ -126,8 +141,8 @@ func (s *stream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	if s.timer != nil {
-		s.timer.Stop()
+	if s.stop != nil {
+		s.stop()
 	}
 }
 
@@ -136,6 +151,9 @@ func (s *stream) close() {
 func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, status message.Status) (Sent, error) {
 	s.close()
 	c := s.c
+	if s.draft != nil {
+		return s.endDraft(ctx, conv, o, status)
+	}
 	o.message.Meta = streamed(o.message.Meta)
 	l := c.outlook()
 	row := c.prepare(o, l.view, s.routing, conv, l.a)

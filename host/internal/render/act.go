@@ -118,3 +118,10 @@ func Stream(v wire.View, id, text string, room int) wire.Frame {
 	}
 	return f
 }
+
+// Draft is the frame that makes an earlier message show a text as far as it has
+// come, likewise. The far end must have CapUpdateMessage.
+func Draft(v wire.View, handle, text string, room int) wire.Frame {
+	room -= len(`"preview_handle":,`) + wire.StringLen(handle)
+	return wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: handle, Text: split(text, v.Profile.MaxText, max(room, minRoom))[0]}
+}

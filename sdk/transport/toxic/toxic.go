@@ -67,3 +67,9 @@ func (p *Proxy) Silence(how string) {
 
 // Restore lets new connections through. Those that fell silent by Drop end.
 func (p *Proxy) Restore() { p.proxy.Toxics.ResetToxics(p.t.Context()) }
+
+// Cut ends all connections; new ones are let through.
+func (p *Proxy) Cut() error {
+	p.proxy.Stop()
+	return p.proxy.Start()
+}

@@ -1,0 +1,147 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+const (
+	// draftInterval is the least time between two edits where the far end does not
+	// say: what most platforms allow.
+	draftInterval = time.Second
+	// draftWait is how long the end of an answer waits for what the far end calls
+	// its beginning.
+	draftWait = 10 * time.Second
+)
+
+// draft is an answer that is shown while it is made by editing a message: its
+// beginning, as the far end first got it. The edits in between are lossy; the
+// last one is a message like any other, and the answer. Until then the question
+// is not answered: a crash hands it over again.
+type draft struct {
+	known  chan struct{} // closed when it is known what became of the beginning
+	handle string        // guarded by the channel's mutex; "" = none: it can't be edited
+}
+
+// know takes note of how the far end calls the beginning. The channel's mutex must
+// be held.
+func (d *draft) know(handle string) {
+	select {
+	case <-d.known:
+	default:
+		d.handle = handle
+		close(d.known)
+	}
+}
+
+// beginDraft commits and sends the beginning; nil if something else is sent in the
+// conversation. It uses up one hold of conv.
+func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJob, agent, text string) (*stream, error) {
+	o := &outgoing{message: message.Text(text), agent: agent}
+	o.message.Meta = message.Meta{message.MetaDraft: json.RawMessage("true")}
+	s := &stream{c: c, routing: job.routing, replyTo: job.id, text: text, at: c.hub.Steady(), draft: &draft{known: make(chan struct{})}}
+	l := c.outlook()
+	row := c.prepare(o, l.view, job.routing, conv, l.a)
+	if row.State == store.Failed || text == "" || !c.reserve(conv, o) {
+		c.mu.Lock()
+		c.release(conv)
+		c.mu.Unlock()
+		return nil, nil
+	}
+	row.Tracked = true
+	o.draft = s.draft
+	sent, err := c.commit(ctx, conv, o, row)
+	if err != nil {
+		return nil, err
+	}
+	s.id = sent.ID
+	return s, nil
+}
+
+// offerDraft writes an edit, if it is known how. The stream's mutex must be held.
+func (s *stream) offerDraft() {
+	select {
+	case <-s.draft.known:
+	default:
+		s.stop = s.c.hub.After(s.interval(), s.due)
+		return
+	}
+	s.c.mu.Lock()
+	a, handle := s.c.taker(), s.draft.handle
+	if a == nil || handle == "" || !a.view.Caps.Has(wire.CapUpdateMessage) || s.routing.Overhead() > wire.MaxFrame/2 {
+		s.c.mu.Unlock()
+		return
+	}
+	frame := render.Draft(a.view, handle, s.text, wire.MaxFrame-s.routing.Overhead())
+	a.port.Offer(Parcel{Key: s.id.String(), Routing: s.routing, Frames: []wire.Frame{frame}})
+	s.c.mu.Unlock()
+	a.port.Flush()
+}
+
+// endDraft makes the beginning the whole answer. What an edit can't show comes
+// behind it. It uses up one hold of conv.
+func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, status message.Status) (Sent, error) {
+	c := s.c
+	late := make(chan struct{})
+	stop := c.hub.After(draftWait, func() { close(late) })
+	select {
+	case <-s.draft.known:
+	case <-late:
+	case <-ctx.Done():
+	}
+	stop()
+	c.mu.Lock()
+	handle := s.draft.handle
+	delete(c.drafts, s.id)
+	rest, more := beyondText(&o.message)
+	if more {
+		conv.held++ // for what comes behind it
+	}
+	c.mu.Unlock()
+	text := &outgoing{message: o.message, agent: o.agent, status: status}
+	if more {
+		text.message = message.Text(message.RollUp(o.message.Parts))
+		if text.message.Text == "" {
+			text.message.Text = s.shown()
+		}
+	}
+	meta := message.Meta{}
+	for k, v := range text.message.Meta {
+		meta[k] = v
+	}
+	text.message.Meta = meta.With(message.MetaEdits, s.id.String()).With(message.MetaPreviewHandle, handle)
+	sent, err := c.send(ctx, conv, text, &s.routing, s.replyTo, false)
+	if !more {
+		return sent, err
+	}
+	if err != nil {
+		c.mu.Lock()
+		c.release(conv)
+		c.mu.Unlock()
+		return sent, err
+	}
+	o.message.Parts = rest
+	o.message.Text = render.Text(&o.message)
+	return c.send(ctx, conv, o, &s.routing, s.replyTo, false)
+}
+
+// beyondText are the parts of a message that an edit can't show; false = there
+// are none.
+func beyondText(m *message.Message) (rest []message.Part, more bool) {
+	for _, p := range m.Parts {
+		switch p.Type {
+		case message.TypeMarkdown:
+			rest = append(rest, p)
+		case message.TypeText:
+		default:
+			rest, more = append(rest, p), true
+		}
+	}
+	return rest, more
+}
