@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"maps"
 	"mime"
-	"net"
 	"net/http"
 	"time"
 
@@ -35,9 +34,9 @@ const (
 // AGUIConfig is the config of an agent of kind agui.
 type AGUIConfig struct {
 	Remote
-	Timeout     Seconds `json:"timeout,omitempty"`      // of a run
-	IdleTimeout Seconds `json:"idle_timeout,omitempty"` // between two signs of life
-	History     int     `json:"history,omitempty"`      // most messages of the conversation that a run is given
+	Timeout     Period `json:"timeout,omitempty"`      // of a run
+	IdleTimeout Period `json:"idle_timeout,omitempty"` // between two signs of life
+	History     int    `json:"history,omitempty"`      // most messages of the conversation that a run is given
 
 	// ForwardedProps are those of a run whose message has none of its own; absent
 	// = none. Agents of AG-UI before 1.0 mostly want some: {} will do.
@@ -146,10 +145,9 @@ func (b *beating) Read(p []byte) (int, error) {
 func (a *AGUI) begin(ctx context.Context, body string) (*http.Response, error) {
 	resp, err := a.post(ctx, body, http.Header{"Accept": {"text/event-stream"}})
 	var answered *statusError
-	var op *net.OpError
 	switch {
 	case err == nil:
-	case errors.As(err, &answered), errors.As(err, &op) && op.Op == "dial":
+	case errors.As(err, &answered), !mayBeGiven(err):
 		return nil, err
 	default:
 		return nil, &begunError{err}

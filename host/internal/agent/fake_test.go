@@ -47,6 +47,13 @@ func (s *spoken) Last(ctx context.Context, m message.Message, stored func(store.
 	return err
 }
 
+func (s *spoken) Transfer(_ context.Context, agent, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, "transfer "+agent)
+	return nil
+}
+
 func (s *spoken) Stream(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

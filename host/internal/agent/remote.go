@@ -66,34 +66,34 @@ func ownHeader(name string) bool {
 	return strings.HasPrefix(strings.ToLower(name), "webhook-")
 }
 
-// Seconds are a time in JSON: a string such as "1m30s".
-type Seconds time.Duration
+// Period is a time in JSON: a string such as "1m30s".
+type Period time.Duration
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (s *Seconds) UnmarshalJSON(b []byte) error {
+func (s *Period) UnmarshalJSON(b []byte) error {
 	text, err := strconv.Unquote(string(b))
 	d, derr := time.ParseDuration(text)
 	if err != nil || derr != nil {
 		return fmt.Errorf("found %.40s, expected a time such as \"30s\"", b)
 	}
-	*s = Seconds(d)
+	*s = Period(d)
 	return nil
 }
 
 // MarshalJSON implements json.Marshaler.
-func (s Seconds) MarshalJSON() ([]byte, error) {
+func (s Period) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, time.Duration(s).String()), nil
 }
 
 // within is the time itself, or the default if it is 0; an error names the field.
-func (s Seconds) within(field string, least, most time.Duration) error {
+func (s Period) within(field string, least, most time.Duration) error {
 	if d := time.Duration(s); d != 0 && (d < least || d > most) {
 		return fmt.Errorf("%s: found %s, expected from %s to %s", field, d, least, most)
 	}
 	return nil
 }
 
-func (s Seconds) or(d time.Duration) time.Duration {
+func (s Period) or(d time.Duration) time.Duration {
 	if s == 0 {
 		return d
 	}
@@ -176,6 +176,7 @@ func (e *begunError) Unwrap() error { return e.err }
 // try runs call until it succeeds, fails in a way that trying again does not
 // mend, or was tried often enough. An agent that is not there is hub.ErrAway.
 func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, error) {
+	given := false
 	out, err := backoff.Retry(ctx, func() (T, error) {
 		done, err := r.breaker.Allow()
 		if err != nil { // it is broken: no use to ask it now
@@ -194,6 +195,7 @@ func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, erro
 		}
 		over = true
 		done(err)
+		given = given || mayBeGiven(err)
 		return out, retryable(err)
 	}, backoff.WithMaxTries(r.tries), backoff.WithMaxElapsedTime(0), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: r.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 30 * time.Second,
@@ -206,6 +208,9 @@ func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, erro
 		return out, context.Cause(ctx)
 	case errors.As(err, &asked), isAway(err):
 		err = fmt.Errorf("%w: %w", hub.ErrAway, err)
+	}
+	if given && errors.Is(err, hub.ErrAway) {
+		err = fmt.Errorf("%w: %w", hub.ErrLeft, err)
 	}
 	return out, err
 }
@@ -225,6 +230,19 @@ func retryable(err error) error {
 		return fmt.Errorf("%w: %w", err, &backoff.RetryAfterError{Duration: s.after})
 	}
 	return err
+}
+
+// mayBeGiven reports the errors of a call that the agent may know of all the same.
+func mayBeGiven(err error) bool {
+	var s *statusError
+	var op *net.OpError
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &s):
+		return s.code == http.StatusBadGateway || s.code == http.StatusGatewayTimeout || s.code == http.StatusRequestTimeout
+	}
+	return !errors.As(err, &op) || op.Op != "dial"
 }
 
 // isAway reports what an agent that comes back later does not do again; one

@@ -38,7 +38,7 @@ type WebhookConfig struct {
 	Remote
 	Secret   string   `json:"secret,omitempty"`
 	Secrets  []string `json:"secrets,omitempty"`  // further ones, while a secret is changed
-	Timeout  Seconds  `json:"timeout,omitempty"`  // of one attempt
+	Timeout  Period   `json:"timeout,omitempty"`  // of one attempt
 	Attempts uint     `json:"attempts,omitempty"` // of one turn
 }
 

@@ -299,7 +299,7 @@ func TestNobodyThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	err := webhook(t, configOf(s.URL+"/?key=hidden", field+`,"attempts":2`)).Handle(t.Context(), asked("x"), new(spoken))
-	if !errors.Is(err, hub.ErrAway) || strings.Contains(err.Error(), "hidden") {
+	if !errors.Is(err, hub.ErrAway) || errors.Is(err, hub.ErrLeft) || strings.Contains(err.Error(), "hidden") {
 		t.Error(err)
 	}
 }
@@ -316,7 +316,7 @@ func TestWebhookTimeout(t *testing.T) {
 	defer close(over)
 	a := webhook(t, configOf(url, field+`,"attempts":2`))
 	a.timeout = 30 * time.Millisecond
-	if err := a.Handle(t.Context(), asked("x"), new(spoken)); !errors.Is(err, hub.ErrAway) || calls.Load() != 2 {
+	if err := a.Handle(t.Context(), asked("x"), new(spoken)); !errors.Is(err, hub.ErrLeft) || calls.Load() != 2 {
 		t.Errorf("%v after %d calls", err, calls.Load())
 	}
 	// The user stops: the call ends at once, and is no fault of the agent's.

@@ -114,8 +114,8 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.AgentNameRule, "")
 	}
-	given, made := s.fill(row.Kind, in.Body.Config)
-	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, given, in.Body.Enabled}); err != nil {
+	filled, shown := s.fill(row.Kind, in.Body.Config)
+	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, filled, in.Body.Enabled}); err != nil {
 		return nil, err
 	}
 	key, stored := "", (*store.NewToken)(nil)
@@ -132,13 +132,13 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	}
 	s.agentChange.Lock()
 	defer s.agentChange.Unlock()
-	stands, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.auditAgent(row)))
+	made, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.auditAgent(row)))
 	if err != nil {
 		return nil, s.faultOfKey(err, "agent")
 	}
-	s.setAgent(stands)
-	s.Log.Info("agent created", "agent", stands.Name, "kind", stands.Kind, "id", stands.ID)
-	return &body[createdAgent]{createdAgent{s.showAgent(stands), key, made}}, nil
+	s.setAgent(made)
+	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)
+	return &body[createdAgent]{createdAgent{s.showAgent(made), key, shown}}, nil
 }
 
 // fill completes the config of a new agent.

@@ -305,12 +305,10 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// net/http reads the environment once in a process, so this looks at the setting.
 func TestNoProxyOfTheEnvironment(t *testing.T) {
-	s, calls := server(t, nil)
-	t.Setenv("HTTP_PROXY", s.URL)
-	resolver, _ := nameserver(t, "127.0.0.1")
-	if err := do(t, client(t, Options{Resolver: resolver}), "http://agent.test/"); err == nil || calls.Load() != 0 {
-		t.Errorf("%v, %d calls of the proxy", err, calls.Load())
+	if client(t, Options{}).http.Transport.(*http.Transport).Proxy != nil {
+		t.Error("a proxy may be used, which would choose the address")
 	}
 }
 
