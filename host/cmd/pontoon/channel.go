@@ -27,6 +27,8 @@ type channelView struct {
 	Health struct {
 		Process  *string    `json:"process"`
 		Attached bool       `json:"attached"`
+		Away     bool       `json:"agent_away"`
+		AwayAt   *time.Time `json:"agent_away_since"`
 		LastIn   *time.Time `json:"last_inbound_at"`
 		LastSent *time.Time `json:"last_sent_at"`
 		LastAck  *time.Time `json:"last_ack_at"`
@@ -222,8 +224,17 @@ func printChannel(w io.Writer, v channelView) {
 	}
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\nkept\t%s\n",
 		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)), kept)
+	fmt.Fprintf(w, "agent away\t%s\n", awaySince(v.Health.Away, v.Health.AwayAt))
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+}
+
+// awaySince says whether an agent is away, and since when.
+func awaySince(away bool, since *time.Time) string {
+	if !away {
+		return "false"
+	}
+	return "since " + ago(since)
 }
 
 func orDash(s *string) string {

@@ -144,6 +144,67 @@ func TestCLITokens(t *testing.T) {
 	h.attach(rotated.Token)
 }
 
+func TestCLIAgents(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	var made agentView
+	h.json(&made, "agent", "create", "parrot", "--kind", "echo")
+	if made.ID == "" || made.Name != "parrot" || made.Kind != "echo" || !made.On || made.Key != "" {
+		t.Errorf("created %+v", made)
+	}
+	holds(t, h.cli("agent", "create", "second", "--kind", "echo", "--disabled"), "second", "echo")
+	if r := runCommand(t, h.env(), "{}", "agent", "create", "third", "--kind", "echo", "--config", "-"); r.code != 0 {
+		t.Errorf("config from stdin: %+v", r)
+	}
+	var list struct{ Agents []agentView }
+	h.json(&list, "agent", "list")
+	if len(list.Agents) != 4 || list.Agents[0].Name != "echo" || !list.Agents[0].BuiltIn || list.Agents[2].On {
+		t.Errorf("list %+v", list)
+	}
+	holds(t, h.cli("agent", "list"), "NAME", "parrot", made.ID)
+	holds(t, h.cli("agent", "kinds"), "KIND", "echo")
+
+	var channel channelView
+	h.json(&channel, "channel", "create", "c", "--agent", "parrot", "--agents", "parrot,echo")
+	h.attach(channel.Token).ask("room", "hello", "echo: hello")
+	var rows struct{ Messages []row }
+	h.json(&rows, "messages", "c")
+	if rows.Messages[0].Author != "parrot" {
+		t.Errorf("answered by %q", rows.Messages[0].Author)
+	}
+	for _, args := range [][]string{{"agent", "delete", "parrot"}, {"agent", "update", "parrot", "--name", "bird"}} {
+		r := runCommand(t, h.env(), "", args...)
+		if r.code != 1 {
+			t.Errorf("%v: %+v", args, r)
+		}
+		oneLine(t, r.err, "in use by channel c")
+	}
+	var shown agentView
+	h.json(&shown, "agent", "update", "second", "--name", "bird")
+	h.json(&shown, "agent", "enable", "bird")
+	if shown.Name != "bird" || !shown.On {
+		t.Errorf("updated to %+v", shown)
+	}
+	h.json(&shown, "agent", "disable", shown.ID)
+	if shown.On {
+		t.Error("disable: still enabled")
+	}
+	holds(t, h.cli("agent", "show", "bird"), "enabled", "false", "config")
+	holds(t, h.cli("agent", "delete", "bird"), "Deleted agent bird")
+	var keys struct{ Keys []struct{ ID string } }
+	h.json(&keys, "agent", "key", "list", "echo")
+	if len(keys.Keys) != 0 {
+		t.Errorf("keys %+v", keys)
+	}
+	h.stop()
+	h.again() // they are still there
+	h.json(&list, "agent", "list")
+	if len(list.Agents) != 3 {
+		t.Errorf("after a restart %+v", list)
+	}
+	h.attach(channel.Token).ask("room", "again", "echo: again")
+}
+
 func TestCLISend(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
@@ -293,6 +354,20 @@ func TestCLIErrors(t *testing.T) {
 		"errFlagValue":      {[]string{"messages", "c", "--limit", "many"}, 2, "--limit"},
 		"errLimit":          {[]string{"messages", "c", "--limit", "501"}, 2, "1 to 500"},
 		"errNoContent":      {[]string{"send", "c", "room"}, 2, "nothing to send"},
+		"errNoAgent":        {[]string{"agent", "show", "nobody"}, 1, "not found"},
+		"errAgentKind":      {[]string{"agent", "create", "a", "--kind", "martian"}, 1, "expected "},
+		"errAgentName":      {[]string{"agent", "create", "none", "--kind", "echo"}, 1, "[a-z0-9]"},
+		"errAgentConfig":    {[]string{"agent", "create", "a", "--kind", "echo", "--set", "colour=short"}, 1, "unknown field"},
+		"errAgentFile":      {[]string{"agent", "create", "a", "--kind", "echo", "--config", bad}, 1, "no JSON object"},
+		"errNoAgentFile":    {[]string{"agent", "create", "a", "--kind", "echo", "--config", bad + ".no"}, 1, "no such file"},
+		"errAgentBuiltIn":   {[]string{"agent", "delete", "echo"}, 1, "built in"},
+		"errAgentKey":       {[]string{"agent", "key", "rotate", "echo"}, 1, "no keys"},
+		"errNoAgentKey":     {[]string{"agent", "key", "revoke", "echo", "1"}, 1, "not found"},
+		"errNoKind":         {[]string{"agent", "create", "a"}, 2, "--kind"},
+		"errAgentSet":       {[]string{"agent", "create", "a", "--kind", "echo", "--set", "short"}, 2, "KEY=VALUE"},
+		"errAgentNoChange":  {[]string{"agent", "update", "echo"}, 2, "nothing to change"},
+		"errNoAgentCommand": {[]string{"agent"}, 2, "create"},
+		"errNoKeyCommand":   {[]string{"agent", "key"}, 2, "rotate"},
 		"errNoChange":       {[]string{"channel", "update", "c"}, 2, "nothing to change"},
 		"errURL":            {[]string{"channel", "list", "--url", "localhost:8080"}, 2, "--url"},
 		"errAdapter":        {[]string{"adapter", "run", "carrier-pigeon"}, 2, "irc"},

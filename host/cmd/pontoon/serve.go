@@ -150,7 +150,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Gate: gate, AGUI: front, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, AGUI: front, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,

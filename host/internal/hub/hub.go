@@ -98,7 +98,8 @@ type Options struct {
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
-	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
+	TTL          time.Duration // of what waits for an adapter or an agent; 0 = delivery.DefaultTTL
+	AwayRetry    time.Duration // 0 = AwayRetry
 	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
 
 	Now func() time.Time // the wall clock; nil = time.Now
@@ -113,6 +114,9 @@ type Hub struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	absences absences
+	resuming chan struct{} // held by each conversation that goes on, see resume
+
 	rested  chan func() // to goroutines that have done their work
 	resting atomic.Int32
 
@@ -125,7 +129,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func())}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), resuming: make(chan struct{}, maxResuming), rested: make(chan func())}
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -145,6 +149,7 @@ func New(o Options) *Hub {
 		h.Now = time.Now
 	}
 	h.Rate = cmp.Or(h.Rate, DefaultRate)
+	h.AwayRetry = cmp.Or(h.AwayRetry, AwayRetry)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	ages := newAges(h.Now)
 	h.wg.Go(func() { h.clock(ages) })
@@ -232,6 +237,7 @@ func (h *Hub) known(key int64) *Channel {
 func (h *Hub) Update(row store.Channel) {
 	if c := h.known(row.Key); c != nil {
 		c.update(row)
+		h.reroute([]*Channel{c})
 	}
 }
 
@@ -268,9 +274,12 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := repeat(e)
+		job := h.recovered(e)
 		c.mu.Lock()
 		conv.turns++
+		if job.told {
+			conv.told = c.agentName(conv)
+		}
 		if c.policy.Queue {
 			c.startTurn(conv, job)
 		} else {

@@ -155,7 +155,7 @@ func (f *inbound) command(s scene, routing wire.Routing, name string, args []str
 		settings := f.conv.settings
 		f.unit.Set = &settings
 		if result.Stop {
-			f.conv.stop()
+			c.stop(f.conv)
 		}
 		c.mu.Unlock()
 	}

@@ -98,6 +98,9 @@ func (f *inbound) done(r store.Result) {
 		c.release(f.conv)
 	}
 	c.mu.Unlock()
+	if r.Err == nil && f.unit.Set != nil {
+		c.hub.reroute([]*Channel{c})
+	}
 	if !kept {
 		f.a.port.Settled(f.ref, refusal())
 		return

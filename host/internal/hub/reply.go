@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -74,13 +73,20 @@ func (r *reply) send(ctx context.Context, m message.Message, agent string) (stor
 // nobody would ask the agent once more, and what it said would be lost. commit
 // uses up one hold of its conversation.
 func (r *reply) untilStored(ctx context.Context, commit func(*conversation) (Sent, error)) (Sent, error) {
-	return backoff.Retry(ctx, func() (Sent, error) {
+	return retry(ctx, func() (Sent, error) {
 		conv, err := r.c.hold(ctx, r.conv.Key)
 		if err != nil {
-			return Sent{}, lasting(err)
+			return Sent{}, err
 		}
-		sent, err := commit(conv)
-		return sent, lasting(err)
+		return commit(conv)
+	})
+}
+
+// retry does it until the disk does not fail, or ctx ends.
+func retry[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	return backoff.Retry(ctx, func() (T, error) {
+		v, err := do()
+		return v, lasting(err)
 	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second,
 	}), backoff.WithMaxElapsedTime(0))
@@ -100,20 +106,8 @@ func (r *reply) answered() bool {
 	return r.sent
 }
 
-// apologize tells the user that no answer comes, unless notices are muted.
-func (r *reply) apologize() {
-	r.c.mu.Lock()
-	muted := r.conv.settings.Muted
-	r.c.mu.Unlock()
-	if muted {
-		return
-	}
-	m := message.Text("Sorry, no answer could be made. Please try again.")
-	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
-	if _, err := r.send(r.c.hub.ctx, m, ""); err != nil {
-		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)
-	}
-}
+// apologize tells the user that no answer comes.
+func (r *reply) apologize() { r.tell("Sorry, no answer could be made. Please try again.") }
 
 // Stream implements Reply. A far end that shows no streams gets the final
 // message alone.

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
-
-// ErrAway is returned by an agent that can't be reached.
-var ErrAway = errors.New("the agent is away")
 
 var errStopped = errors.New("stopped by the user")
 
@@ -24,6 +22,22 @@ type turnJob struct {
 	userID   string
 	userName string
 	message  message.Message
+
+	since  time.Time // when it began to wait, by the steady clock
+	brief  bool      // only the id is kept: see whole
+	listed bool      // the disk knows that it waits for its agent
+	told   bool      // the user was told
+}
+
+// recovered is the turn of a message that was open when the host stopped.
+func (h *Hub) recovered(e store.OpenMessage) turnJob {
+	job := repeat(e.Entry)
+	begun := e.ID.Time()
+	if e.SettledAt.After(begun) { // replayed since
+		begun = e.SettledAt
+	}
+	job.listed, job.told, job.since = e.Listed, e.Told, time.Now().Add(-max(0, h.Now().Sub(begun)))
+	return job
 }
 
 // repeat is the turn of a message that is handed over once more.
@@ -38,7 +52,14 @@ func repeat(e store.Entry) turnJob {
 // startTurn puts a turn behind those of its conversation. It takes over one
 // hold of conv. The mutex must be held.
 func (c *Channel) startTurn(conv *conversation, job turnJob) {
+	if job.since.IsZero() {
+		job.since = time.Now()
+	}
 	conv.waiting = append(conv.waiting, job)
+	if conv.absent != "" {
+		c.list(conv, &conv.waiting[len(conv.waiting)-1])
+		return
+	}
 	if conv.running {
 		return
 	}
@@ -60,11 +81,15 @@ func (c *Channel) unpark() {
 	c.parked = nil
 }
 
-// stop cancels the running turn. The mutex must be held.
-func (conv *conversation) stop() {
-	if conv.cancel != nil {
+// stop cancels the running turn, or those that wait for an agent that is away.
+// The mutex must be held.
+func (c *Channel) stop(conv *conversation) {
+	switch {
+	case conv.cancel != nil:
 		conv.cancel(errStopped)
-	} else if conv.turns > 0 {
+	case conv.absent != "":
+		c.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
+	case conv.turns > 0:
 		conv.stopNext = true // its commit is still under way
 	}
 }
@@ -88,27 +113,62 @@ func (c *Channel) runTurns(conv *conversation) {
 		}
 		c.mu.Unlock()
 
-		c.turn(ctx, conv, job)
+		over := c.runTurn(ctx, conv, job)
 
+		cancel(nil)
+		if over == parked {
+			return
+		}
 		c.mu.Lock()
 		conv.cancel = nil
-		conv.turns--
-		c.release(conv)
+		if over != notAway {
+			conv.turns--
+			c.release(conv)
+		}
 		c.mu.Unlock()
-		cancel(nil)
 	}
 }
 
-// turn runs one turn to its end and settles its message.
-func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
+// runTurn runs one turn. If its agent is away it waits, or it is over: done.
+func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) parking {
+	returns := c.hub.absences.returns.Load()
+	var r *reply
+	err := c.whole(ctx, &job)
+	if err == nil {
+		r, err = c.turn(ctx, conv, &job)
+	}
+	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
+		c.mu.Lock()
+		conv.cancel = nil // nothing runs that could be stopped
+		c.mu.Unlock()
+		if over := c.park(conv, job, r.agent, returns); over != refused {
+			return over
+		}
+	}
+	if err != nil && c.hub.ctx.Err() == nil {
+		agent := ""
+		if r != nil {
+			agent = r.agent
+			r.apologize()
+		}
+		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", agent, "message", job.id, "error", err)
+	}
+	// One that is handed over once more may have been answered before, by an
+	// apology: its own state must tell. So must that of one that waited.
+	c.endTurn(conv, job.id, r != nil && r.answered() && !job.repeated && !job.listed, err)
+	return done
+}
+
+// turn asks the agent, and says what came of it. The reply is nil if it was not
+// asked.
+func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*reply, error) {
 	select { // at once, as nearly always
 	case c.hub.slots <- struct{}{}:
 	default:
 		select {
 		case c.hub.slots <- struct{}{}:
 		case <-ctx.Done():
-			c.endTurn(conv, job.id, false, nil)
-			return
+			return nil, nil
 		}
 	}
 	defer func() { <-c.hub.slots }()
@@ -127,7 +187,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 	}
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
-	r := &reply{c: c, conv: conv, job: job, agent: name}
+	r := &reply{c: c, conv: conv, job: *job, agent: name}
 	if !silent {
 		r.expectTyping(c.hub.TypingDelay)
 	}
@@ -136,14 +196,14 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 		err = nil // what was asked for
 	}
 	r.breakStream(err)
-	if err != nil && c.hub.ctx.Err() == nil {
-		c.hub.Log.Error("turn failed", "channel", channel, "agent", name, "message", job.id, "error", err)
-		r.apologize()
-	}
 	r.endTyping()
-	// One that is handed over once more may have been answered before, by an
-	// apology: its own state must tell.
-	c.endTurn(conv, job.id, r.answered() && !job.repeated, err)
+	switch {
+	case !errors.Is(err, ErrAway):
+		c.hub.answers(name)
+	case errors.Is(err, ErrLeft) || r.answered():
+		job.repeated = true
+	}
+	return r, err
 }
 
 // handle calls the agent; a panic is an error of the turn.
