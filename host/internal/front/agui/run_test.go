@@ -285,6 +285,30 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
+// A turn that a restart interrupts is handed over again, and who sends the run
+// again gets its answer.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{agent: func(ctx context.Context, turn hub.Turn, r hub.Reply) error { <-ctx.Done(); return ctx.Err() }})
+	r := h.begin(h.key, input("t", "r1", "m", "hi"))
+	go h.stop()
+	if e := failure(t, r); e.Code != "host_stopping" {
+		t.Errorf("%+v", e)
+	}
+	h.stop()
+	next := start(t, setup{dir: h.dir, agent: func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+		_, err := r.Send(ctx, message.Text(fmt.Sprintf("repeated: %v", turn.Repeated)))
+		return err
+	}})
+	all := next.run(h.key, input("t", "r2", "m", "hi"))
+	if got := texts(all); !slices.Equal(got, []string{"repeated: true"}) {
+		t.Errorf("says %q", got)
+	}
+	if e := find(all, "TEXT_MESSAGE_END", ""); e == nil || e.Metadata["run_id"] != "r1" {
+		t.Errorf("ends with %+v", e)
+	}
+}
+
 // Older messages of the body are not ours to store, whatever they say.
 func TestOnlyTheNewestCounts(t *testing.T) {
 	t.Parallel()
