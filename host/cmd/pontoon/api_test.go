@@ -175,7 +175,7 @@ func TestAPIRefuses(t *testing.T) {
 		}
 		var list struct{ Channels []channelView }
 		h.must(&list, "GET", "/channels", "")
-		if len(list.Channels) != 2 || list.Channels[0].Name != "taken" || list.Channels[1].Name != "other" {
+		if len(list.Channels) != 3 || list.Channels[0].Name != "agui" || list.Channels[1].Name != "taken" || list.Channels[2].Name != "other" {
 			t.Errorf("channels after all: %+v", list)
 		}
 	})
@@ -410,7 +410,7 @@ func TestAPIPagination(t *testing.T) {
 		h.must(nil, "POST", "/channels/c/tokens", `{}`)
 	}
 	channels := pages[channelView](t, h, "/channels", "channels")
-	if len(channels) != 21 || channels[0].Name != "c" || channels[20].Name != "more19" {
+	if len(channels) != 22 || channels[0].Name != "agui" || channels[1].Name != "c" || channels[21].Name != "more19" {
 		t.Errorf("%d channels, or not in order", len(channels))
 	}
 	if tokens := pages[struct{ ID string }](t, h, "/channels/c/tokens", "tokens"); len(tokens) != 21 {
@@ -423,7 +423,7 @@ func TestAPIPagination(t *testing.T) {
 		t.Errorf("conversations %v", rooms)
 	}
 	audit := pages[struct{ Action, Target string }](t, h, "/audit", "audit")
-	if len(audit) != 41 || audit[40].Action != "channel.create" || audit[40].Target != "c" {
+	if len(audit) != 42 || audit[41].Target != "agui" || audit[40].Action != "channel.create" || audit[40].Target != "c" {
 		t.Errorf("%d audit entries, or not in order", len(audit))
 	}
 }

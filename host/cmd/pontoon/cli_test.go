@@ -44,7 +44,7 @@ func TestCLIChannels(t *testing.T) {
 
 	var list struct{ Channels []channelView }
 	h.json(&list, "channel", "list")
-	if len(list.Channels) != 2 || list.Channels[0].Name != "lobby" || list.Channels[1].ID != made.ID {
+	if len(list.Channels) != 3 || list.Channels[0].Kind != "agui" || list.Channels[1].Name != "lobby" || list.Channels[2].ID != made.ID {
 		t.Errorf("list %+v", list)
 	}
 	holds(t, h.cli("channel", "list"), "lobby", "annex", made.ID)
@@ -92,8 +92,8 @@ func TestCLIChannels(t *testing.T) {
 		t.Errorf("delete --json printed %q", out)
 	}
 	h.json(&list, "channel", "list")
-	if len(list.Channels) != 0 {
-		t.Errorf("list %+v, expected none", list)
+	if len(list.Channels) != 1 || list.Channels[0].Kind != "agui" {
+		t.Errorf("list %+v, expected the one that is built in", list)
 	}
 }
 
@@ -443,7 +443,7 @@ func TestCLICleansWhatUsersWrote(t *testing.T) {
 	p.next("register_ack")
 	p.send(frame{"type": "message", "conversation_id": "room" + evil, "session_key": evil, "user_id": "u" + evil, "user_name": "name" + evil, "text": "text" + evil})
 	p.next("send")
-	for args, count := range map[string]int{"messages c": 2, "adapters": 2, "channel list": 2, "channel show c": 15} {
+	for args, count := range map[string]int{"messages c": 2, "adapters": 2, "channel list": 3, "channel show c": 16} {
 		out := h.cli(strings.Fields(args)...)
 		if dirty(out) {
 			t.Errorf("%s: control characters reach the terminal: %q", args, out)

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -68,6 +69,9 @@ func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList]
 		}
 		for _, r := range rows {
 			after = r.Key
+			if r.Kind == agui.Kind { // a front end is none
+				continue
+			}
 			if a, ok := s.Hub.Attached(r.Key); ok {
 				out.Adapters = append(out.Adapters, showAdapter(r.ID, r.Name, a))
 				if len(out.Adapters) == in.Limit {

@@ -33,11 +33,24 @@ func (s *server) agentRuns(mux *http.ServeMux) {
 	if s.AGUI == nil {
 		return
 	}
-	op := operation("GET", "/agent/history", "agent-history", "Messages of a thread of this key as AG-UI has them: the newest, oldest first", 200, 403, 404, 422)
+	op := operation("GET", "/agent/history", "agent-history", "Messages of a thread of this key as AG-UI has them: the newest, oldest first (scope agent:run)", 200, 403, 404, 422)
 	op.Metadata = map[string]any{scopeKey: auth.ScopeAgentRun}
 	huma.Register(s.api, op, s.agentHistory)
+	s.describe("/agent/run", "agent-run", "Run the agent on the newest message of a RunAgentInput; answers with AG-UI events (scope agent:run)", "application/json", "text/event-stream")
+	s.describe("/agent/attachments", "agent-upload", "Keep a file, the form's field file, for messages of this key (scope agent:run)", "multipart/form-data", "application/json")
 	mux.HandleFunc("POST /api/v1/agent/run", s.agentRun)
 	mux.HandleFunc("POST /api/v1/agent/attachments", s.agentUpload)
+}
+
+// describe adds a POST that is none of huma's operations to the description.
+func (s *server) describe(path, id, summary, takes, gives string) {
+	op := operation("POST", path, id, summary, http.StatusOK)
+	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{takes: {Schema: &huma.Schema{Type: huma.TypeObject}}}}
+	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{gives: {}}}}
+	for _, status := range []int{400, 401, 403, 409, 413, 415, 422, 429, 503} {
+		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{"application/problem+json": {}}}
+	}
+	s.api.OpenAPI().AddOperation(&op)
 }
 
 // enter is admit outside of huma's operations: false if it has answered.

@@ -104,7 +104,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.api.UseMiddleware(s.authenticate)
 	s.channels()
 	s.tokens()
-	s.keys()
+	s.apiKeys()
 	s.messages()
 	s.agents()
 	s.agentKeys()

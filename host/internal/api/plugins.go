@@ -187,10 +187,10 @@ func (s *server) checkOwned(row store.Channel, b PolicyBody) error {
 	if row.Kind == agui.Kind {
 		for name, given := range map[string]bool{
 			"name": b.Name != nil && *b.Name != row.Name, "queue": b.Queue != nil && *b.Queue, "accept_capabilities": b.AcceptCapabilities != nil,
-			"profile": b.Profile != nil, "queue_limits": b.QueueLimits != nil,
+			"profile": b.Profile != nil,
 		} {
 			if given {
-				return field(http.StatusConflict, "body."+name, "the channel is built in: expected enabled, agent, agents, allow_users, retention_days or rate_limit", "")
+				return field(http.StatusConflict, "body."+name, "the channel is built in: expected enabled, agent, agents, allow_users, queue_limits, retention_days or rate_limit", "")
 			}
 		}
 	}

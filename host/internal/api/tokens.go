@@ -135,7 +135,7 @@ func (s *server) rotation(r Rotation, at, own, prefix string) (rotated, error) {
 			return rotated{}, err
 		}
 	}
-	lives, err := duration("body.expires", r.Expires, 100*365*24*time.Hour)
+	lives, err := duration("body.expires", r.Expires, longestLife)
 	if err != nil {
 		return rotated{}, err
 	}

@@ -31,7 +31,13 @@ type Follower interface {
 // refer to the attachments that it names, the front end has looked.
 func (a *Attachment) Say(in *wire.Inbound, m message.Message) {
 	in.Type, in.Text = wire.TypeMessage, m.Text
-	a.receive(in, &m, time.Now())
+	a.receive(in, &said{m, time.Now()})
+}
+
+// said is a message that Say was given, and when.
+type said struct {
+	message.Message
+	at time.Time
 }
 
 // admitSaid takes what Say was given.

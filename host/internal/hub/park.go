@@ -181,7 +181,8 @@ func (c *Channel) drop(conv *conversation, as store.State, why store.Reason, pic
 			left = append(left, job)
 			continue
 		}
-		c.change(change{conv: conv, to: store.Settlement{ID: job.id, State: as, Reason: why}})
+		id := job.id
+		c.change(change{conv: conv, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { c.over(id, why) }})
 		conv.turns--
 		c.release(conv)
 		last = job
@@ -242,7 +243,7 @@ func (r *reply) tell(text string) {
 // notice commits a notice of the host together with a settlement.
 func (r *reply) notice(text string, with ...store.Settlement) error {
 	m := message.Text(text)
-	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
+	m.Meta = stamped(message.Meta{message.MetaNotice: json.RawMessage("true")}, r.job.message.Meta, r.job.id.Time())
 	_, err := r.untilStored(r.c.hub.ctx, func(conv *conversation) (Sent, error) {
 		return r.c.send(r.c.hub.ctx, conv, &outgoing{message: m}, &r.job.routing, r.job.id, false, with...)
 	})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -262,5 +263,28 @@ func TestHistory(t *testing.T) {
 	}
 	if m, _ := h.history(h.key, "threadId=another"); string(m[2].Content) != `[{"mimeType":"image/png","type":"binary","url":"https://example.org/x.png"}]` {
 		t.Errorf("a picture is %s", m[2].Content)
+	}
+}
+
+// A file of the host's machine comes as an url, and nobody is told where it is.
+func TestPathsStayHere(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{})
+	h.run(h.key, input("t", "r", "m", "hi"))
+	path := filepath.Join(h.dir, "picture.png")
+	if err := os.WriteFile(path, png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]any{"conversation_id": "t", "image": map[string]string{"path": path, "caption": "a picture"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, raw := h.call(h.admin, "POST", "/channels/agui/messages", string(body)); status != 202 {
+		t.Fatalf("%d %s", status, raw)
+	}
+	_, raw := h.call(h.key, "GET", "/agent/history?threadId=t", "")
+	url := regexp.MustCompile(`http[^"]+token=[^"]+`).FindString(raw)
+	if strings.Contains(raw, h.dir) || url == "" || get(t, url) != string(png) {
+		t.Errorf("history is %s", raw)
 	}
 }

@@ -3,11 +3,13 @@ package agui_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -322,22 +324,57 @@ func TestExpiredKey(t *testing.T) {
 // Who reads too slowly is sent away, and holds up nobody.
 func TestSlowClient(t *testing.T) {
 	t.Parallel()
-	big := strings.Repeat("x", 200_000)
-	sent := make(chan struct{})
+	reads, sent := make(chan struct{}), make(chan struct{})
 	h := start(t, setup{agent: func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
 		defer close(sent)
-		for range 150 { // far over what sockets hold
-			if _, err := r.Send(ctx, message.Text(big)); err != nil {
+		<-reads
+		for range 300 { // more than may wait
+			if _, err := r.Send(ctx, message.Text("x")); err != nil {
 				return err
 			}
 		}
 		return nil
 	}})
-	r := h.begin(h.key, input("t", "r", "m", "hi"))
-	<-sent // with nothing read
-	e := r.until("RUN_ERROR")
-	if e.Code != "too_slow" {
-		t.Errorf("%+v", e)
+	run, err := h.front.Begin(t.Context(), auth.Operator(), []byte(input("t", "r", "m", "hi")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	check(t, r.all)
+	defer run.Close()
+	var raw strings.Builder
+	err = run.Stream(t.Context(), func(b []byte) error { // a socket that takes nothing
+		if raw.Len() == 0 {
+			close(reads)
+			<-sent
+		}
+		raw.Write(b)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := events(t, raw.String())
+	if e := all[len(all)-1]; e.Code != "too_slow" {
+		t.Errorf("ends with %+v", e)
+	}
+	if m, _ := h.history(h.admin, "threadId=t&limit=500"); len(m) != 301 {
+		t.Errorf("history has %d messages", len(m))
+	}
+}
+
+// A client whose socket is gone ends its run and nothing else.
+func TestBrokenSocket(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{})
+	run, err := h.front.Begin(t.Context(), auth.Operator(), []byte(input("t", "r", "m", "hi")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	broken := errors.New("cable cut")
+	if err := run.Stream(t.Context(), func([]byte) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("ended with %v", err)
+	}
+	if m, _ := h.history(h.admin, "threadId=t"); len(m) != 2 {
+		t.Errorf("history has %+v", m)
+	}
 }

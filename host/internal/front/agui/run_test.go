@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
@@ -85,7 +86,7 @@ func agentOfAll(ctx context.Context, t hub.Turn, r hub.Reply) error {
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	h := start(t, setup{agent: agentOfAll})
-	for _, name := range []string{"two", "tools", "mixed", "edit", "empty", "nothing", "fail", "away", "panic", "hello", "<&>\u2028\n"} {
+	for _, name := range []string{"two", "tools", "mixed", "edit", "empty", "nothing", "fail", "panic", "hello", "<&>\u2028\n"} {
 		t.Run(name, func(t *testing.T) {
 			status, raw := h.call(h.key, "POST", "/agent/run", input("t-"+name[:1], "r1", "m-"+name[:1]+"-"+fmt.Sprint(len(name)), name))
 			if name == "<&>\u2028\n" {
@@ -101,6 +102,36 @@ func TestTranscripts(t *testing.T) {
 				t.Errorf("tells %s", raw)
 			}
 		})
+	}
+}
+
+// While the agent is away the run waits, and says so; if it does not come back the
+// run fails.
+func TestAgentAway(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{agent: agentOfAll})
+	h.patch(`{"queue_limits":{"ttl_seconds":1}}`)
+	all := h.run(h.key, input("t", "r", "m", "away"))
+	if got := texts(all); len(got) == 0 || !strings.Contains(got[0], "not there just now") {
+		t.Errorf("says %q", got)
+	}
+	if e := all[len(all)-1]; e.Code != "agent_away" {
+		t.Errorf("ends with %+v", e)
+	}
+	var there atomic.Bool
+	h = start(t, setup{agent: func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+		if !there.Load() {
+			return hub.ErrAway
+		}
+		return agentOfAll(ctx, turn, r)
+	}})
+	r := h.begin(h.key, input("t", "r", "m", "hi"))
+	r.until("TEXT_MESSAGE_END")
+	there.Store(true)
+	h.hub.AgentBack("script")
+	r.until("RUN_FINISHED")
+	if got := texts(r.all); len(got) != 2 || got[1] != "said hi" {
+		t.Errorf("says %q", got)
 	}
 }
 
@@ -251,6 +282,30 @@ func TestClientGone(t *testing.T) {
 	check(t, second.all)
 	if m, _ := h.history(h.key, "threadId=t"); len(m) != 2 || m[1].Role != "assistant" {
 		t.Errorf("history has %+v", m)
+	}
+}
+
+// A turn that a restart interrupts is handed over again, and who sends the run
+// again gets its answer.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{agent: func(ctx context.Context, turn hub.Turn, r hub.Reply) error { <-ctx.Done(); return ctx.Err() }})
+	r := h.begin(h.key, input("t", "r1", "m", "hi"))
+	go h.stop()
+	if e := failure(t, r); e.Code != "host_stopping" {
+		t.Errorf("%+v", e)
+	}
+	h.stop()
+	next := start(t, setup{dir: h.dir, agent: func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+		_, err := r.Send(ctx, message.Text(fmt.Sprintf("repeated: %v", turn.Repeated)))
+		return err
+	}})
+	all := next.run(h.key, input("t", "r2", "m", "hi"))
+	if got := texts(all); !slices.Equal(got, []string{"repeated: true"}) {
+		t.Errorf("says %q", got)
+	}
+	if e := find(all, "TEXT_MESSAGE_END", ""); e == nil || e.Metadata["run_id"] != "r1" {
+		t.Errorf("ends with %+v", e)
 	}
 }
 

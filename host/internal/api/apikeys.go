@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -83,15 +82,9 @@ func (s *server) authenticate(ctx huma.Context, next func(huma.Context)) {
 
 // Key is a key without its secret.
 type Key struct {
-	ID         string     `json:"id"`
-	Name       string     `json:"name"`
-	Scopes     []string   `json:"scopes"`
-	Hint       string     `json:"hint" doc:"The key's last four characters"`
-	Live       bool       `json:"live"`
-	CreatedAt  time.Time  `json:"created_at"`
-	ExpiresAt  *time.Time `json:"expires_at"`
-	RevokedAt  *time.Time `json:"revoked_at"`
-	LastUsedAt *time.Time `json:"last_used_at"`
+	Token
+	Name   string   `json:"name"`
+	Scopes []string `json:"scopes"`
 }
 
 type createdAPIKey struct {
@@ -99,7 +92,7 @@ type createdAPIKey struct {
 	Secret string `json:"key" doc:"Shown once"`
 }
 
-type keyBody struct {
+type apiKeyBody struct {
 	Name    string   `json:"name" maxLength:"64" doc:"[a-z][a-z0-9._-]{0,62}"`
 	Scopes  []string `json:"scopes" maxItems:"16" doc:"What it opens: agent:run"`
 	Expires string   `json:"expires,omitempty" doc:"How long the key lives, such as 720h; without it, for ever"`
@@ -110,10 +103,10 @@ type apiKeyList struct {
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
-func (s *server) keys() {
+func (s *server) apiKeys() {
 	huma.Register(s.api, operation("GET", "/keys", "list-keys", "Keys, oldest first; the operator's own is none of them", 200, 422), s.listAPIKeys)
-	huma.Register(s.api, operation("POST", "/keys", "create-key", "Make a key; the answer shows it once", 201, 409, 422), s.createKey)
-	huma.Register(s.api, operation("DELETE", "/keys/{key}", "delete-key", "End a key, and what it has under way, at once", 204, 404), s.deleteKey)
+	huma.Register(s.api, operation("POST", "/keys", "create-key", "Make a key; the answer shows it once", 201, 409, 422), s.createAPIKey)
+	huma.Register(s.api, operation("DELETE", "/keys/{key}", "delete-key", "End a key, and what it has under way, at once", 204, 404), s.deleteAPIKey)
 }
 
 func (s *server) listAPIKeys(ctx context.Context, in *Page) (*body[apiKeyList], error) {
@@ -127,13 +120,13 @@ func (s *server) listAPIKeys(ctx context.Context, in *Page) (*body[apiKeyList], 
 	}
 	out := apiKeyList{Keys: make([]Key, len(keys))}
 	for i, k := range keys {
-		out.Keys[i] = s.showKey(k)
+		out.Keys[i] = s.showAPIKey(k)
 	}
 	out.NextCursor = in.next(len(keys), func() int64 { return keys[len(keys)-1].ID })
 	return &body[apiKeyList]{out}, nil
 }
 
-func (s *server) createKey(ctx context.Context, in *body[keyBody]) (*body[createdAPIKey], error) {
+func (s *server) createAPIKey(ctx context.Context, in *body[apiKeyBody]) (*body[createdAPIKey], error) {
 	if err := auth.CheckKeyName(in.Body.Name); err != nil {
 		return nil, field(422, "body.name", err.Error(), "")
 	}
@@ -156,10 +149,10 @@ func (s *server) createKey(ctx context.Context, in *body[keyBody]) (*body[create
 	if err != nil {
 		return nil, s.fault(err, "key")
 	}
-	return &body[createdAPIKey]{createdAPIKey{s.showKey(made), secret}}, nil
+	return &body[createdAPIKey]{createdAPIKey{s.showAPIKey(made), secret}}, nil
 }
 
-func (s *server) deleteKey(ctx context.Context, in *struct {
+func (s *server) deleteAPIKey(ctx context.Context, in *struct {
 	Key string `path:"key" maxLength:"64" doc:"The key's id or name"`
 }) (*struct{}, error) {
 	k, err := s.Store.RevokeKey(ctx, in.Key, s.by("key.delete", "", nil))
@@ -172,9 +165,6 @@ func (s *server) deleteKey(ctx context.Context, in *struct {
 	return nil, nil
 }
 
-func (s *server) showKey(k store.Key) Key {
-	return Key{
-		ID: strconv.FormatInt(k.ID, 10), Name: k.Name, Scopes: orEmpty(k.Scopes), Hint: k.Hint, Live: k.Live(s.Now()), CreatedAt: k.CreatedAt,
-		ExpiresAt: when(k.ExpiresAt), RevokedAt: when(k.RevokedAt), LastUsedAt: when(k.LastUsedAt),
-	}
+func (s *server) showAPIKey(k store.Key) Key {
+	return Key{s.showToken(k.Token), k.Name, orEmpty(k.Scopes)}
 }
