@@ -160,6 +160,9 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
 func openStore(ctx context.Context, dir string, o store.Options) (*store.Store, error) {
+	if err := backup.CutOff(dir); err != nil {
+		return nil, err
+	}
 	o.BackUp = func(ctx context.Context, schema int64) error {
 		file, err := backup.BeforeMigration(ctx, dir, schema)
 		if err == nil {

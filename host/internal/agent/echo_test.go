@@ -120,6 +120,10 @@ func (s *said) Transfer(_ context.Context, agent, _ string) error {
 	s.log = append(s.log, "transfer "+agent)
 	return s.fail
 }
+func (s *said) Last(_ context.Context, m message.Message, _ func(store.MessageID, error)) error {
+	s.log = append(s.log, "last "+m.Text)
+	return s.fail
+}
 func (s *said) Stream(text string) { s.log = append(s.log, "stream "+text) }
 func (s *said) Typing(on bool) {
 	s.log = append(s.log, map[bool]string{true: "typing", false: "no typing"}[on])
@@ -129,7 +133,7 @@ func TestHandle(t *testing.T) {
 	for text, want := range map[string][]string{
 		"!typing":        {"typing", "send echo: that was typing"},
 		"!Typing  x":     {"typing", "send echo: that was typing"},
-		"!turn a  b":     {"send echo: a  b"},
+		"!turn a  b":     {"last echo: a  b"},
 		"!stream":        {"stream echo: one", "stream echo: one two", "stream echo: one two three", "stream echo: one two three four", "stream echo: one two three four five", "send echo: one two three four five"},
 		" !stream a  b ": {"stream echo: a", "stream echo: a b", "send echo: a b"},
 	} {

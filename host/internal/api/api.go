@@ -93,6 +93,7 @@ func New(ctx context.Context, o Options) http.Handler {
 		"key": {Type: "http", Scheme: "bearer", Description: "An operator's key, such as the one in admin.key"},
 	}
 	s := &server{Options: o, stop: ctx}
+	cfg.Formats = map[string]huma.Format{"application/json": s.format(), "json": s.format()}
 	s.api = humago.New(mux, cfg)
 	s.api.UseMiddleware(s.authenticate)
 	s.channels()

@@ -26,13 +26,14 @@ type wait struct {
 	conv *conversation
 }
 
-// parking is what became of a turn whose agent is away.
+// parking is what became of a turn; the first three, of one whose agent is away.
 type parking int
 
 const (
 	parked  parking = iota // it waits
 	refused                // too many wait: it is over
 	notAway                // the agent came back meanwhile: it is the first again
+	posted                 // the commit of its last answer ends it
 	done                   // it is over, or the next start hands it over
 )
 

@@ -25,6 +25,7 @@ type reply struct {
 
 	mu     sync.Mutex // guards what follows
 	sent   bool
+	last   bool // the last answer is on its way, and will end the turn
 	typing bool
 	over   bool
 	timer  *time.Timer
@@ -34,23 +35,34 @@ var _ Reply = (*reply)(nil)
 
 // Send implements Reply.
 func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
-	return r.commit(ctx, m, r.agent, render.ActOf(&m).Kind == render.ActNone)
+	if _, over := r.answered(); over {
+		return 0, errOver
+	}
+	o, err := r.outgoing(ctx, m, r.agent)
+	if err != nil {
+		return 0, err
+	}
+	return r.sendKept(ctx, o)
 }
 
-// commit sends a message; ends says that it is the end of a stream that is open.
-func (r *reply) commit(ctx context.Context, m message.Message, agent string, ends bool) (store.MessageID, error) {
+// outgoing makes the message ready to be sent.
+func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (*outgoing, error) {
 	if err := context.Cause(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	o := &outgoing{message: m, agent: agent}
 	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrContent, err)
+		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
+	o.chosen = r.c.transfers(&o.message)
+	return o, nil
+}
+
+func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, error) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
-	o.chosen = r.c.transfers(&o.message)
 	s := r.stream
-	if !ends {
+	if o.apart || render.ActOf(&o.message).Kind != render.ActNone {
 		s = nil
 	}
 	sent, err := r.untilStored(ctx, func(conv *conversation) (Sent, error) {
@@ -74,8 +86,12 @@ func (r *reply) commit(ctx context.Context, m message.Message, agent string, end
 // nobody would ask the agent once more, and what it said would be lost. commit
 // uses up one hold of its conversation.
 func (r *reply) untilStored(ctx context.Context, commit func(*conversation) (Sent, error)) (Sent, error) {
+	return r.c.untilStored(ctx, r.conv.Key, commit)
+}
+
+func (c *Channel) untilStored(ctx context.Context, key string, commit func(*conversation) (Sent, error)) (Sent, error) {
 	return retry(ctx, func() (Sent, error) {
-		conv, err := r.c.hold(ctx, r.conv.Key)
+		conv, err := c.hold(ctx, key)
 		if err != nil {
 			return Sent{}, err
 		}
@@ -101,10 +117,12 @@ func lasting(err error) error {
 	return backoff.Permanent(err)
 }
 
-func (r *reply) answered() bool {
+// answered reports whether anything was sent, and whether the last answer is on
+// its way, whose commit ends the turn.
+func (r *reply) answered() (sent, posted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sent
+	return r.sent, r.last
 }
 
 // apologize tells the user that no answer comes.

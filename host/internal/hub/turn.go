@@ -58,7 +58,13 @@ func (c *Channel) startTurn(conv *conversation, job turnJob) {
 		c.list(conv, &conv.waiting[len(conv.waiting)-1])
 		return
 	}
-	if conv.running {
+	c.runWaiting(conv)
+}
+
+// runWaiting lets the conversation's turns run, if nothing stands against it.
+// The mutex must be held.
+func (c *Channel) runWaiting(conv *conversation) {
+	if conv.running || conv.mending || conv.absent != "" || len(conv.waiting) == 0 {
 		return
 	}
 	// A turn that can't start any more is handed over at the next start.
@@ -87,7 +93,7 @@ func (c *Channel) stop(conv *conversation) {
 		conv.cancel(ErrStopped)
 	case conv.absent != "":
 		c.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
-	case conv.turns > 0:
+	case conv.turns > conv.posted:
 		conv.stopNext = true // its commit is still under way
 	}
 }
@@ -97,7 +103,10 @@ func (c *Channel) runTurns(conv *conversation) {
 	for {
 		c.mu.Lock()
 		if len(conv.waiting) == 0 || c.hub.ctx.Err() != nil {
-			conv.waiting, conv.running = nil, false
+			conv.waiting = nil
+		}
+		if conv.waiting == nil || conv.mending {
+			conv.running = false
 			c.mu.Unlock()
 			return
 		}
@@ -118,8 +127,8 @@ func (c *Channel) runTurns(conv *conversation) {
 			return
 		}
 		c.mu.Lock()
-		conv.cancel = nil
-		if over != notAway {
+		conv.cancel, conv.asked = nil, ""
+		if over == done {
 			conv.turns--
 			c.release(conv)
 		}
@@ -127,7 +136,7 @@ func (c *Channel) runTurns(conv *conversation) {
 	}
 }
 
-// runTurn runs one turn. If its agent is away it waits, or it is over: done.
+// runTurn runs one turn, settles its message and says what becomes of it.
 func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) parking {
 	returns := c.hub.absences.returns.Load()
 	var r *reply
@@ -136,6 +145,17 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 		r, err = c.turn(ctx, conv, &job)
 	} else {
 		err = outcome(ctx, err)
+	}
+	answered := false
+	if r != nil {
+		var left bool
+		if answered, left = r.answered(); left {
+			return posted
+		}
+	}
+	if errors.Is(err, ErrAway) && r == nil { // gone before it was asked
+		c.requeue(conv, job)
+		return notAway
 	}
 	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
 		c.mu.Lock()
@@ -153,9 +173,11 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 		}
 		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", agent, "message", job.id, "error", err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	// One that is handed over once more may have been answered before, by an
 	// apology: its own state must tell. So must that of one that waited.
-	c.endTurn(conv, job.id, r != nil && r.answered() && !job.repeated && !job.listed, err)
+	c.endTurn(conv, job.id, answered && !job.repeated && !job.listed, err)
 	return done
 }
 
@@ -196,10 +218,11 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 	err = outcome(ctx, err)
 	r.breakStream(err)
 	r.endTyping()
+	sent, _ := r.answered()
 	switch {
 	case !errors.Is(err, ErrAway):
 		c.hub.answers(name)
-	case errors.Is(err, ErrLeft) || r.answered():
+	case errors.Is(err, ErrLeft) || sent:
 		job.repeated = true
 	}
 	return r, err
@@ -232,7 +255,7 @@ func (c *Channel) handle(ctx context.Context, name string, t Turn, r *reply) (er
 }
 
 // endTurn settles the message. While the host stops, nothing is settled: a turn
-// without an answer is handed over again.
+// without an answer is handed over again. The mutex must be held.
 func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool, err error) {
 	s := store.Settlement{ID: id, State: store.Handled}
 	switch {
@@ -246,7 +269,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	case err != nil:
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.change(change{conv: conv, to: s})
 }

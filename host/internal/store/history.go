@@ -120,6 +120,9 @@ func (s *Store) Before(ctx context.Context, in Scope, before MessageID, n int) (
 			if e, err = s.entry(row); err == nil {
 				out = append(out, e)
 			}
+			if len(out)%rowsAtOnce == rowsAtOnce-1 {
+				s.GiveWay()
+			}
 		}
 		return err
 	})

@@ -132,7 +132,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}, names: o.Names,
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
 	}
-	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}}
+	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}, days: newAlmanac(s.log, s.now)}
 	if err := s.resume(ctx); err != nil {
 		return err
 	}
