@@ -32,8 +32,7 @@ func (v *visitor) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	if !v.here.Load() {
 		return fmt.Errorf("visitor: %w", hub.ErrAway)
 	}
-	_, err := r.Send(ctx, message.Text("heard: "+t.Message.Text))
-	return err
+	return r.Last(ctx, message.Text("heard: "+t.Message.Text), nil)
 }
 
 func (v *visitor) comes(h *host) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
-// clerk hands conversations over: to WHOM on "to WHOM", by a part on "part WHOM".
+// clerk hands conversations over: to WHOM on "to WHOM", by a part on "part WHOM" and "last WHOM".
 type clerk struct{ failed chan error }
 
 func (k clerk) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
@@ -22,6 +22,8 @@ func (k clerk) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 			k.failed <- err
 		}
 		return nil
+	case "last":
+		return r.Last(ctx, message.New(message.NewTransfer(message.TransferPart{Status: "completed", TargetAgent: whom})), nil)
 	case "part", "failed":
 		status := map[string]string{"part": "completed", "failed": "failed"}[how]
 		_, err := r.Send(ctx, message.New(message.NewText("bye"), message.NewTransfer(message.TransferPart{Status: status, TargetAgent: whom})))
@@ -65,9 +67,11 @@ func TestTransfer(t *testing.T) {
 	}
 	c.send(say("b", "part slow"))
 	c.want(answer("b", "bye"), answer("b", "Handing over to slow: completed."))
+	c.send(say("d", "last slow"), say("d", "at once"))
+	c.want(answer("d", "Handing over to slow: completed."), answer("d", "slow: at once"))
 	h = h.again(named)
 	c = h.attach(t, row)
-	for _, conversation := range []string{"a", "b"} {
+	for _, conversation := range []string{"a", "b", "d"} {
 		c.send(say(conversation, "again"))
 		c.want(answer(conversation, "slow: again"))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -32,8 +31,8 @@ func (r *reply) Last(ctx context.Context, m message.Message, stored func(store.M
 	if err != nil {
 		return err
 	}
-	if r.busy() || o.chosen != "" { // what shows that ends with it, or the next turn depends on it
-		id, err := r.sendKept(ctx, o, render.ActOf(&m).Kind == render.ActNone)
+	if r.busy() { // what shows that ends with it
+		id, err := r.sendKept(ctx, o)
 		if err == nil && stored != nil {
 			stored(id, nil)
 		}
@@ -64,7 +63,7 @@ func (c *Channel) post(p *lastAnswer) {
 	if p.row[0].Offers {
 		c.offers(p.conv, p.o)
 	}
-	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Done: p.done}
+	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.countBacklog(p.unit.Out, 1)

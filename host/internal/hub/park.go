@@ -26,15 +26,15 @@ type wait struct {
 	conv *conversation
 }
 
-// parking is what became of a turn whose agent is away.
+// parking is what became of a turn; the first three, of one whose agent is away.
 type parking int
 
 const (
-	parked    parking = iota // it waits
-	refused                  // too many wait: it is over
-	notAway                  // the agent came back meanwhile: it is the first again
-	done                     // it is over, or the next start hands it over
-	answering                // its last answer is on its way to the disk, which ends it
+	parked  parking = iota // it waits
+	refused                // too many wait: it is over
+	notAway                // the agent came back meanwhile: it is the first again
+	posted                 // the commit of its last answer ends it
+	done                   // it is over, or the next start hands it over
 )
 
 // park makes a turn wait for its agent, and those behind it: on the disk, and in

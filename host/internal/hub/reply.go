@@ -39,16 +39,11 @@ func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, e
 	if _, over := r.answered(); over {
 		return 0, errOver
 	}
-	return r.commit(ctx, m, r.agent, render.ActOf(&m).Kind == render.ActNone)
-}
-
-// commit sends a message; ends says that it is the end of a stream that is open.
-func (r *reply) commit(ctx context.Context, m message.Message, agent string, ends bool) (store.MessageID, error) {
-	o, err := r.outgoing(ctx, m, agent)
+	o, err := r.outgoing(ctx, m, r.agent)
 	if err != nil {
 		return 0, err
 	}
-	return r.sendKept(ctx, o, ends)
+	return r.sendKept(ctx, o)
 }
 
 // outgoing makes the message ready to be sent.
@@ -65,10 +60,10 @@ func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (
 	return o, nil
 }
 
-func (r *reply) sendKept(ctx context.Context, o *outgoing, ends bool) (store.MessageID, error) {
+func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, error) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
-	s := r.stream
+	s, ends := r.stream, !o.apart && render.ActOf(&o.message).Kind == render.ActNone
 	if !ends {
 		s = nil
 	}

@@ -21,7 +21,15 @@ func (r *reply) Transfer(ctx context.Context, agent, reason string) error {
 		return fmt.Errorf("%w: found %.80q, expected one of %s", ErrTransfer, agent, strings.Join(r.c.transferable(), ", "))
 	}
 	m := message.New(message.NewTransfer(message.TransferPart{Status: "completed", TargetAgent: agent, Reason: reason}))
-	_, err := r.commit(ctx, m, r.agent, false) // a stream goes on
+	if _, over := r.answered(); over {
+		return errOver
+	}
+	o, err := r.outgoing(ctx, m, r.agent)
+	if err != nil {
+		return err
+	}
+	o.apart = true
+	_, err = r.sendKept(ctx, o)
 	return err
 }
 

@@ -127,7 +127,7 @@ func (c *Channel) runTurns(conv *conversation) {
 			return
 		}
 		c.mu.Lock()
-		conv.cancel = nil
+		conv.cancel, conv.asked = nil, ""
 		if over == done {
 			conv.turns--
 			c.release(conv)
@@ -136,7 +136,7 @@ func (c *Channel) runTurns(conv *conversation) {
 	}
 }
 
-// runTurn runs one turn. If its agent is away it waits, or it is over: done.
+// runTurn runs one turn, settles its message and says what becomes of it.
 func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) parking {
 	returns := c.hub.absences.returns.Load()
 	var r *reply
@@ -146,11 +146,21 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 	} else {
 		err = outcome(ctx, err)
 	}
-	answered, last := false, false
+	answered := false
 	if r != nil {
-		answered, last = r.answered()
+		var left bool
+		if answered, left = r.answered(); left {
+			if err != nil {
+				c.hub.Log.Error("agent failed behind its last answer", "agent", r.agent, "message", job.id, "error", err)
+			}
+			return posted
+		}
 	}
-	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil && !last {
+	if errors.Is(err, ErrAway) && r == nil { // gone before it was asked
+		c.requeue(conv, job)
+		return notAway
+	}
+	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
 		c.mu.Lock()
 		conv.cancel = nil // nothing runs that could be stopped
 		c.mu.Unlock()
@@ -165,9 +175,6 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 			r.apologize()
 		}
 		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", agent, "message", job.id, "error", err)
-	}
-	if last {
-		return answering
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,11 +222,11 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 	err = outcome(ctx, err)
 	r.breakStream(err)
 	r.endTyping()
-	answered, _ := r.answered()
+	sent, _ := r.answered()
 	switch {
 	case !errors.Is(err, ErrAway):
 		c.hub.answers(name)
-	case errors.Is(err, ErrLeft) || answered:
+	case errors.Is(err, ErrLeft) || sent:
 		job.repeated = true
 	}
 	return r, err
