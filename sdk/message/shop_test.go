@@ -14,7 +14,7 @@ func TestReadItem(t *testing.T) {
 		`{"name":"Sail","qty":"3","price":7.5,"currency":"EUR"}`:               {Name: "Sail", Count: "3", Price: "7.5 EUR"},
 		`{"name":"Mast","price":{"formatted":"€ 9"},"currency":"EUR"}`:         {Name: "Mast", Price: "€ 9"},
 		`{"sku":"A-1","price":null,"image":{"no":"text"}}`:                     {Name: "A-1"},
-		`[1]`:                                                                  {},
+		`[1]`: {},
 	} {
 		if got := ReadItem(json.RawMessage(raw)); got != want {
 			t.Errorf("%s: found %+v", raw, got)
