@@ -77,6 +77,7 @@ func document(f message.FilePart) (*piece, error) {
 		}
 		p.grant, m.URL, m.Name, m.Bytes = g, g.url(), g.name, g.info.Size()
 	case f.URL == "" && f.FileName != "" && (f.UploadStatus != "" || f.LifecycleStatus != ""):
+		p.Text = fileText(or(string(f.LifecycleStatus), string(f.UploadStatus)))
 	default:
 		if err := checkURL(f.URL); err != nil {
 			return p, fmt.Errorf("file.url: %w", err)
@@ -84,6 +85,19 @@ func document(f message.FilePart) (*piece, error) {
 		m.URL = f.URL
 	}
 	return p, nil
+}
+
+// fileText says why a file has no address.
+func fileText(status string) string {
+	switch status {
+	case string(message.FileRejected), string(message.FileScanFailed), string(message.FileFailed):
+		return "This file did not arrive."
+	case string(message.FileRemoved):
+		return "This file was removed."
+	case string(message.FileSent), string(message.UploadCompleted):
+		return "This file can't be opened."
+	}
+	return "This file is not here yet."
 }
 
 // sound must have a url that is http or https.

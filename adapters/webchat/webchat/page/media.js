@@ -46,11 +46,11 @@ export function sound(media) {
 	return bubble("speech", el("audio", { controls: true, preload: "none", src: address, attrs: { "aria-label": "Sound" } }), ...words);
 }
 
-export function file(media) {
+export function file({ media, text }) {
 	const address = safeURL(media.url ?? "");
 	if (!address) {
 		return bubble("", el("div", { className: "file" }, glyph(), el("span", {}, el("span", { dir: "auto" }, media.name || "File"),
-			el("span", { className: "size" }, "This file can't be opened."))), caption(media));
+			el("span", { className: "size" }, text || "This file can't be opened."))), caption(media));
 	}
 	return bubble("", download(address, media.name || decodeName(address), media.bytes), caption(media));
 }

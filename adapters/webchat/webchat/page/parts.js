@@ -41,7 +41,7 @@ export function block(piece, { press, submit, live }) {
 		case "image":
 			return image(piece.media);
 		case "file":
-			return file(piece.media);
+			return file(piece);
 		case "audio":
 			return sound(piece.media);
 		case "transcript":
