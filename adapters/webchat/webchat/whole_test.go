@@ -34,7 +34,19 @@ func TestWholePage(t *testing.T) {
 	p.named()
 	p.fitsAt(t, "whole", 360, 1440)
 
-	p.is("the products take the focus", "(document.querySelector('.products').focus(), document.activeElement.className === 'products')")
+	to := sdk.Target{ConversationID: p.conversation()}
+	long, err := r.adapter.SendParts(t.Context(), to, "", poisoned(t, strings.Repeat("long", 60)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.is("nothing but long words", "document.querySelectorAll('.order').length === 2")
+	p.fitsAt(t, "long", 360)
+	if err := r.adapter.Delete(t.Context(), to, long.Handle); err != nil {
+		t.Fatal(err)
+	}
+	p.is("it is gone", "document.querySelectorAll('.order').length === 1")
+
+	p.tabs("the products", "e.className === 'products'")
 	p.clicks("Yes, please")
 	p.shows("echo: chip-yes")
 	p.is("the choice is spent, the other question is not", "%s?.getAttribute('aria-disabled') === 'true' && !%s.hasAttribute('aria-disabled')", button("No"), button("Nay"))
@@ -86,6 +98,18 @@ func TestStreamBecomesWhole(t *testing.T) {
 	}
 	p.is("a signal alone takes no room", "document.querySelector('#log .silent')?.getBoundingClientRect().height === 0")
 	p.signals("Sentiment: negative. ", "Intent: alone. ")
+
+	for _, said := range []struct {
+		text, live string
+		interim    bool
+	}{{"we", "off", true}, {"we cross", "off", true}, {"we cross now", "polite", false}} {
+		if _, err := r.adapter.SendParts(t.Context(), to, "", []message.Part{message.NewTranscript(message.TranscriptPart{Role: "user", Text: said.text, Interim: said.interim})}); err != nil {
+			t.Fatal(err)
+		}
+		p.is("speech is read out once, when it is final", `(e => e?.querySelector('.text').textContent === %s && e.closest('.msg').getAttribute('aria-live') === %s &&
+			e.classList.contains('interim') === %v)(document.querySelector('#log .speech'))`, quote(said.text), quote(said.live), said.interim)
+	}
+	p.is("in one place", "document.querySelectorAll('#log .speech').length === 1")
 	p.quiet()
 }
 

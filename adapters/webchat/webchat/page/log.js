@@ -90,7 +90,7 @@ export class Log {
 			body: el("div", { className: "body" }), meta: el("p", { className: "meta", attrs: { "aria-live": "off" } }),
 		};
 		if (entry.client) item.node.classList.add("mine");
-		if (entry.growing) item.node.setAttribute("aria-live", "off"); // read out when it is whole
+		if (unfinished(entry)) item.node.setAttribute("aria-live", "off"); // read out when it is whole
 		const who = entry.client ? (entry.kind === "press" ? "You chose: " : "You: ") : "Answer: ";
 		item.node.append(el("span", { className: "hidden" }, who), item.body, item.meta);
 		return item;
@@ -104,11 +104,9 @@ export class Log {
 			...p, chosen: { ...p.chosen, ...this.#on.pressed(entry.id, i) }, values: p.values ?? this.#on.answered(entry.id, i),
 		}));
 		const words = JSON.stringify(pieces, (key, value) => (key === "chosen" || key === "values" ? undefined : value));
-		const whole = item.growing && !entry.growing;
-		if (item.words !== undefined && (words !== item.words || whole)) {
-			node.setAttribute("aria-live", entry.growing ? "off" : "polite");
-		} else if (item.words !== undefined) {
-			node.setAttribute("aria-live", "off"); // only buttons changed: nothing to read out
+		const whole = item.unfinished && !unfinished(entry);
+		if (item.words !== undefined) { // where only buttons changed is nothing to read out
+			node.setAttribute("aria-live", !unfinished(entry) && (whole || words !== item.words) ? "polite" : "off");
 		}
 		pieces.forEach((p, i) => {
 			const key = JSON.stringify(p);
@@ -120,7 +118,7 @@ export class Log {
 		});
 		while (body.childElementCount > pieces.length) body.lastElementChild.remove();
 		item.keys.length = pieces.length;
-		Object.assign(item, { words, growing: entry.growing, seen: pieces.some(isSeen) });
+		Object.assign(item, { words, unfinished: unfinished(entry), seen: pieces.some(isSeen) });
 		node.hidden = pieces.length === 0;
 		node.classList.toggle("silent", !item.seen);
 		node.classList.toggle("growing", !!entry.growing);
@@ -191,6 +189,11 @@ export class Log {
 			before = entry;
 		}
 	}
+}
+
+// unfinished: more of it comes, in its place.
+function unfinished(entry) {
+	return entry.growing || !!entry.pieces?.some((p) => p.interim);
 }
 
 // moment is the time of day, with the day if it is another one.
