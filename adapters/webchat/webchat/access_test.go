@@ -125,30 +125,9 @@ func TestAccessible(t *testing.T) {
 	r := startRig(t, "")
 	p := openTab(t, r.url+"/", nil)
 	p.full()
-	var tree struct {
-		Nodes []axNode `json:"nodes"`
-	}
-	look := func() {
-		t.Helper()
-		p.do(chromedp.ActionFunc(func(ctx context.Context) error {
-			return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree)
-		}))
-		controls := 0
-		for _, n := range tree.Nodes {
-			if n.Ignored || !slices.Contains([]string{"button", "link", "textbox", "combobox", "image", "dialog", "group", "region", "log"}, n.Role.Value) {
-				continue
-			}
-			if controls++; n.Name.Value == "" {
-				t.Errorf("a %s has no name", n.Role.Value)
-			}
-		}
-		if controls < 4 {
-			t.Errorf("found only %d controls", controls)
-		}
-	}
-	look()
+	nodes := p.named()
 	for _, want := range []string{"banner", "main", "contentinfo", "log", "heading", "status", "textbox"} {
-		if !slices.ContainsFunc(tree.Nodes, func(n axNode) bool { return !n.Ignored && n.Role.Value == want }) {
+		if !slices.ContainsFunc(nodes, func(n axNode) bool { return n.Role.Value == want }) {
 			t.Errorf("nothing has the role %s", want)
 		}
 	}
@@ -161,7 +140,7 @@ func TestAccessible(t *testing.T) {
 		}
 	}
 	p.js(nil, "document.querySelector('#settings-open').click()")
-	look()
+	p.named()
 	p.js(nil, "document.querySelector('#settings-close').click()")
 	r.halt()
 	p.is("offline", "document.querySelector('#status').dataset.state === 'offline'")
@@ -174,6 +153,36 @@ func TestAccessible(t *testing.T) {
 			t.Errorf("offline, dark %v: too little contrast: %q", dark, poor)
 		}
 	}
+}
+
+// named checks that every control and landmark has a name for screen readers, and
+// returns what they find.
+func (p *tab) named() []axNode {
+	p.t.Helper()
+	nodes := p.heard()
+	controls := 0
+	for _, n := range nodes {
+		if !slices.Contains([]string{"button", "link", "textbox", "combobox", "image", "dialog", "group", "region", "log", "audio"}, strings.ToLower(n.Role.Value)) {
+			continue
+		}
+		if controls++; n.Name.Value == "" {
+			p.t.Errorf("a %s has no name", n.Role.Value)
+		}
+	}
+	if controls < 4 {
+		p.t.Errorf("found only %d controls", controls)
+	}
+	return nodes
+}
+
+// heard is what screen readers find on the page.
+func (p *tab) heard() []axNode {
+	p.t.Helper()
+	var tree struct {
+		Nodes []axNode `json:"nodes"`
+	}
+	p.do(chromedp.ActionFunc(func(ctx context.Context) error { return cdp.Execute(ctx, "Accessibility.getFullAXTree", nil, &tree) }))
+	return slices.DeleteFunc(tree.Nodes, func(n axNode) bool { return n.Ignored })
 }
 
 // axNode is what a screen reader learns of an element. (The library's own type

@@ -131,10 +131,22 @@ func (c *client) take(f map[string]any) {
 	}
 }
 
+// said is an entry as kind:text, or one for each of its pieces.
+func said(e *entry) string {
+	if e.Kind != kindMessage {
+		return string(e.Kind) + ":" + e.Text
+	}
+	var all []string
+	for _, p := range e.Pieces {
+		all = append(all, string(p.Kind)+":"+p.Text)
+	}
+	return strings.Join(all, "|")
+}
+
 func (c *client) texts() []string {
 	var all []string
 	for _, e := range c.entries {
-		all = append(all, string(e.Kind)+":"+e.Text)
+		all = append(all, said(e))
 	}
 	return all
 }
@@ -147,8 +159,9 @@ func (c *client) say(text string) string {
 	return id
 }
 
-// answer says something and waits for an entry of the host of this kind.
-func (c *client) answer(text string, k kind) *entry {
+// answer says something and waits for a message of the host that is one piece of
+// this kind.
+func (c *client) answer(text string, k kind) (*piece, *entry) {
 	c.t.Helper()
 	id := c.say(text)
 	var found *entry
@@ -158,13 +171,13 @@ func (c *client) answer(text string, k kind) *entry {
 			return false
 		}
 		for _, e := range c.entries[mine:] {
-			if e.Client == "" && e.Kind == k {
+			if e.alone(k) != nil {
 				found = e
 			}
 		}
 		return found != nil
 	})
-	return found
+	return found.Pieces[0], found
 }
 
 // of is what became of something said.

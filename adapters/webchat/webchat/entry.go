@@ -4,22 +4,15 @@ import (
 	"encoding/json"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// kind says what an entry shows.
+// kind says what an entry is, and what a piece of it shows.
 type kind string
 
 const (
-	kindText    kind = "text"
-	kindPress   kind = "press" // the user pressed a button; Text is its label
-	kindCard    kind = "card"
-	kindButtons kind = "buttons"
-	kindImage   kind = "image"
-	kindFile    kind = "file"
-	kindAudio   kind = "audio"
-	kindForm    kind = "form"
+	kindText    kind = "text"    // that the user typed
+	kindPress   kind = "press"   // the user pressed a button; Text is its label
+	kindMessage kind = "message" // from the host: Pieces
 	kindDeleted kind = "deleted" // its place is kept, so that the order tells no lies
 )
 
@@ -36,24 +29,19 @@ const (
 // entry is one message of a conversation, as the page gets it. The store's
 // mutex guards it once it is there.
 type entry struct {
-	ID      string          `json:"id"`
-	Number  uint64          `json:"n"`   // its place in the conversation
-	Rev     uint64          `json:"rev"` // grows with every change of any entry
-	Kind    kind            `json:"kind"`
-	At      int64           `json:"at"`               // Unix milliseconds
-	Client  string          `json:"client,omitempty"` // the browser's id of what the user did; "" = from the host
-	State   state           `json:"state,omitempty"`
-	Reason  string          `json:"reason,omitempty"`
-	Text    string          `json:"text,omitempty"`
-	Card    *wire.Card      `json:"card,omitempty"`
-	Buttons [][]wire.Button `json:"buttons,omitempty"`
-	Chosen  map[int]int     `json:"chosen,omitempty"` // group of buttons → the one that was pressed
-	Media   *media          `json:"media,omitempty"`
-	Edited  bool            `json:"edited,omitempty"`
-	Growing bool            `json:"growing,omitempty"` // a stream without its end
-	Form    *message.UIPart `json:"form,omitempty"`
-	Values  map[string]any  `json:"values,omitempty"` // what the form was answered with
-	Files   []attached      `json:"files,omitempty"`  // that the user sent with it
+	ID      string     `json:"id"`
+	Number  uint64     `json:"n"`   // its place in the conversation
+	Rev     uint64     `json:"rev"` // grows with every change of any entry
+	Kind    kind       `json:"kind"`
+	At      int64      `json:"at"`               // Unix milliseconds
+	Client  string     `json:"client,omitempty"` // the browser's id of what the user did; "" = from the host
+	State   state      `json:"state,omitempty"`
+	Reason  string     `json:"reason,omitempty"`
+	Text    string     `json:"text,omitempty"`   // of the user
+	Files   []attached `json:"files,omitempty"`  // that the user sent with it
+	Pieces  []*piece   `json:"pieces,omitempty"` // of the host
+	Edited  bool       `json:"edited,omitempty"`
+	Growing bool       `json:"growing,omitempty"` // a stream without its end
 
 	frame    []byte    // the entry frame, as JSON
 	draft    string    // the host's id of the stream that it shows
@@ -64,17 +52,7 @@ type entry struct {
 	of       *press    // the button, if Kind is press
 	replies  string    // the ReplyCtx of what it answers, if it is from the host
 	alias    string    // the host's own name for it, once an edit used one
-	grant    *grant    // the file behind Media.URL
 	gone     bool      // the ring has dropped it
-}
-
-// media is an image or a file. URL is one of ours, or http, https or (for an
-// image) data:image of a safe type.
-type media struct {
-	URL     string `json:"url"`
-	Name    string `json:"name,omitempty"`
-	Caption string `json:"caption,omitempty"`
-	Bytes   int64  `json:"bytes,omitempty"` // 0 = unknown
 }
 
 // attached is a file of the user's, as the page shows it. ID is that of the upload.
@@ -86,12 +64,29 @@ type attached struct {
 	Image bool   `json:"image,omitempty"`
 }
 
-// press is a pressed button: the message that showed it, and where in it. For a
-// form it is the button that sends it, and values what it says.
+// press is a pressed button: the message that showed it, in which piece, and
+// where in that. For a form it is the button that sends it, and values what it says.
 type press struct {
 	message      string
+	piece        int
 	group, index int
 	values       map[string]any
+}
+
+// shown is the piece that p was pressed in, if the message still has it.
+func (e *entry) shown(p *press) *piece {
+	if e == nil || p.piece >= len(e.Pieces) {
+		return nil
+	}
+	return e.Pieces[p.piece]
+}
+
+// alone is the one piece that the entry has, if it is of this kind.
+func (e *entry) alone(k kind) *piece {
+	if len(e.Pieces) != 1 || e.Pieces[0].Kind != k {
+		return nil
+	}
+	return e.Pieces[0]
 }
 
 // encode renews the frame after a change.
@@ -101,7 +96,7 @@ func (e *entry) encode() {
 		Entry *entry `json:"entry"`
 	}{"entry", e})
 	if err != nil {
-		panic("webchat: " + err.Error()) // an entry is strings, numbers and maps of numbers
+		panic("webchat: " + err.Error()) // an entry is strings and numbers, and what was decoded from JSON
 	}
 	e.frame = frame
 }

@@ -1,6 +1,7 @@
 package webchat
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,46 @@ var corpus = []string{
 	`<details open ontoggle=alert(1)>`,
 	`<template><img src=x onerror=alert(1)></template>`,
 	`__proto__`,
+	`[x](mailto:a@example.org?body=<script>alert(1)</script>)`,
+	`<javascript:alert(1)> <https://example.org/"onclick="alert(1)>`,
+	"# <img src=x onerror=alert(1)>\n> <script>alert(1)</script>\n- <svg onload=alert(1)>\n\n|<b>|\n|-|\n|<img src=x onerror=alert(1)>|\n```<b>\n</code><img src=x onerror=alert(1)>",
+}
+
+// poisoned is a message of every part there is, each of its texts being this one:
+// names, statuses and addresses too, all but what says which part it is.
+func poisoned(t *testing.T, text string) []message.Part {
+	t.Helper()
+	var all []any
+	if err := json.Unmarshal(message.AppendParts(nil, everyPart("http://127.0.0.1")), &all); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(poison("", all, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := message.ParseParts(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+func poison(key string, v any, text string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			v[key] = poison(key, value, text)
+		}
+	case []any:
+		for i := range v {
+			v[i] = poison(key, v[i], text)
+		}
+	case string:
+		if key != "type" && v != message.PayloadCard && v != message.PayloadButtons {
+			return text
+		}
+	}
+	return v
 }
 
 func TestInjection(t *testing.T) {
@@ -83,11 +124,15 @@ func TestInjection(t *testing.T) {
 		check(err)
 		_, err = r.adapter.Stream(ctx, to, sdk.Draft{ID: text, Text: text})
 		check(err)
+		_, err = r.adapter.SendParts(ctx, to, text, poisoned(t, text))
+		check(err)
 		if _, err = r.adapter.SendParts(ctx, to, text, []message.Part{message.NewAudioOutput(message.AudioOutputPart{MimeType: text, URL: text})}); err == nil && !strings.HasPrefix(text, "https://") {
 			t.Errorf("%q is taken for the address of a sound", text)
 		}
 	}
-	p.is("all is shown", "document.querySelectorAll('#log form').length === %d && document.querySelectorAll('#log .card').length === %d", len(corpus), 2*len(corpus))
+	p.is("all is shown", "document.querySelectorAll('#log form').length === %d && document.querySelectorAll('#log .card').length === %d && document.querySelectorAll('#log .order').length === %d",
+		2*len(corpus), 4*len(corpus), len(corpus))
+	p.is("signals are text as well", "document.querySelectorAll('#log .body > .hidden').length === %d", 2*len(corpus))
 	p.js(nil, "[...document.querySelectorAll('#log form')].forEach(f => f.requestSubmit())") // as fast as a script, not as a person
 	p.is("answers go under their names", "document.querySelectorAll('#log .mine.press').length > 10")
 	name := absolute(t, "../../../host/internal/agent/assets/echo.png")
@@ -108,9 +153,9 @@ func TestInjection(t *testing.T) {
 	var strange []string
 	p.js(&strange, `[...document.querySelectorAll('#log *')].filter(e =>
 		!['ARTICLE', 'DIV', 'SPAN', 'P', 'A', 'BUTTON', 'SECTION', 'H2', 'HR', 'LABEL', 'SELECT', 'OPTION', 'STRONG', 'CODE', 'TIME', 'IMG', 'svg', 'path',
-		 'FORM', 'INPUT', 'TEXTAREA', 'FIELDSET', 'LEGEND', 'AUDIO'].includes(e.tagName) ||
+		 'UL', 'OL', 'LI', 'TABLE', 'CAPTION', 'THEAD', 'TBODY', 'TFOOT', 'TR', 'TH', 'TD', 'EM', 'BLOCKQUOTE', 'PRE', 'FORM', 'INPUT', 'TEXTAREA', 'FIELDSET', 'LEGEND', 'AUDIO'].includes(e.tagName) ||
 		[...e.attributes].some(a => a.name.startsWith('on') || a.name === 'style' || a.name === 'srcdoc') ||
-		e.tagName === 'A' && !/^https?:/.test(e.href) || e.tagName === 'IMG' && !/^(https?:|data:image\/png)/.test(e.src)).map(e => e.outerHTML.slice(0, 120))`)
+		e.tagName === 'A' && !/^(https?|mailto):/.test(e.href) || e.tagName === 'IMG' && !/^(https?:|data:image\/png)/.test(e.src)).map(e => e.outerHTML.slice(0, 120))`)
 	if len(strange) > 0 {
 		t.Errorf("the page holds %q", strange)
 	}

@@ -2,6 +2,8 @@ package webchat
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,6 +142,32 @@ func TestRichPage(t *testing.T) {
 	history := `document.querySelector('#log .own img')?.naturalWidth > 0 && document.querySelector('#log .own img').alt === 'echo.png' &&
 		document.querySelector('#log .mine a.file')?.download === 'notes ü.txt' && document.querySelector('#attached').hidden`
 	p.is("both are shown", "%s", history)
+	// The host keeps them; what it signs can be sent back, and is shown and loaded.
+	var list struct {
+		Messages []struct{ Parts []map[string]any }
+	}
+	eventually(t, "the host has them", func() bool {
+		r.must(&list, "GET", "/channels/web/messages?direction=in&limit=1", nil)
+		return len(list.Messages) == 1 && len(list.Messages[0].Parts) == 3
+	})
+	var back []map[string]any
+	for _, part := range list.Messages[0].Parts[1:] {
+		back = append(back, map[string]any{"type": part["type"], "kind": "output", "mimeType": part["mimeType"], "fileName": "back.txt", "sizeBytes": 10, "url": part["url"], "altText": "sent back"})
+	}
+	r.send(p.conversation(), map[string]any{"parts": back})
+	p.is("both came back in one message", `(m => m.querySelector('.picture img')?.naturalWidth > 0 && m.querySelector('.picture img').alt === 'sent back' &&
+		m.querySelector('a.file')?.href.includes('/storage/v1/object/sign/'))([...document.querySelectorAll('#log .msg')].at(-1))`)
+	var loaded string
+	p.js(&loaded, "[...document.querySelectorAll('#log a.file')].at(-1).href")
+	resp, err := http.Get(loaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil || string(body) != "some notes" {
+		t.Errorf("the file is %q, %v", body, err)
+	}
 	p.do(chromedp.SetUploadFiles("#files", []string{text}, chromedp.ByQuery))
 	p.is("one is attached", "document.querySelector('#attached li:not(.busy)')")
 	p.js(nil, "document.querySelector('#attached button').click()")

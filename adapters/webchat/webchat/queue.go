@@ -56,24 +56,23 @@ func (e *entry) size() int { return len(e.event.Text) + len(e.event.Action) + le
 // choose marks the button, if its message is still there. Buttons below a text
 // are one question with one answer; a card's may be pressed again.
 func (c *conversation) choose(p *press) (why string) {
-	shown := c.byID[p.message]
-	if shown == nil {
-		return ""
-	}
-	if p.values != nil {
+	shown := c.byID[p.message].shown(p)
+	switch {
+	case shown == nil:
+	case p.values != nil:
 		if shown.Values != nil {
 			return "this form is already sent"
 		}
 		shown.Values = p.values
-		return ""
+	default:
+		if _, answered := shown.Chosen[p.group]; answered && shown.Kind == kindButtons {
+			return "this question is already answered"
+		}
+		if shown.Chosen == nil {
+			shown.Chosen = map[int]int{}
+		}
+		shown.Chosen[p.group] = p.index
 	}
-	if _, answered := shown.Chosen[p.group]; answered && shown.Kind == kindButtons {
-		return "this question is already answered"
-	}
-	if shown.Chosen == nil {
-		shown.Chosen = map[int]int{}
-	}
-	shown.Chosen[p.group] = p.index
 	return ""
 }
 
@@ -145,10 +144,10 @@ func (s *store) settle(c *conversation, e *entry, what state, reason string) {
 		up.waits--
 	}
 	if p := e.of; p != nil && what == stateFailed {
-		if shown := c.byID[p.message]; shown != nil {
+		if shown := c.byID[p.message].shown(p); shown != nil {
 			delete(shown.Chosen, p.group)
 			shown.Values = nil
-			s.changed(c, shown)
+			s.touch(c, p.message)
 		}
 	}
 	s.changed(c, e)

@@ -43,8 +43,9 @@ type request struct {
 
 	Files []string `json:"files"` // say: ids of uploads
 
-	Message string `json:"message"` // press: the entry that shows the button
-	Group   int    `json:"group"`   // press: which buttons of it
+	Message string `json:"message"` // press, submit: the entry that shows the button
+	Piece   int    `json:"piece"`   // press, submit: which piece of it
+	Group   int    `json:"group"`   // press: which buttons of that
 	Index   int    `json:"index"`   // press: which of those
 	Value   string `json:"value"`   // press: the action
 	Label   string `json:"label"`   // press: what the button says; submit: the answers in words
@@ -107,11 +108,11 @@ func (req *request) entry() (*entry, error) {
 		}
 		e.Kind, e.Text, e.event.Text, e.claims = kindText, text, text, req.Files
 	case "press":
-		if req.Value == "" || len(req.Value) > maxAction || req.Group < 0 || req.Index < 0 {
+		if req.Value == "" || len(req.Value) > maxAction || req.Piece < 0 || req.Group < 0 || req.Index < 0 {
 			return nil, errors.New("the button has no value that can be sent")
 		}
 		e.Kind, e.Text, e.event.Action = kindPress, oneLine(req.Label, maxLabel), req.Value
-		e.of = &press{message: req.Message, group: req.Group, index: req.Index}
+		e.of = &press{message: req.Message, piece: req.Piece, group: req.Group, index: req.Index}
 	case "submit":
 		size, err := req.answers()
 		if err != nil {
@@ -119,7 +120,7 @@ func (req *request) entry() (*entry, error) {
 		}
 		e.Kind, e.Text, e.formSize = kindPress, clip(clean(req.Label), maxAnswers), size
 		e.event.Form = &sdk.Form{ID: req.Form, Values: req.Values}
-		e.of = &press{message: req.Message, values: req.Values}
+		e.of = &press{message: req.Message, piece: req.Piece, values: req.Values}
 	default:
 		return nil, fmt.Errorf("type: found %q, expected say, press or submit", req.Type)
 	}
@@ -128,7 +129,7 @@ func (req *request) entry() (*entry, error) {
 
 // answers checks what a form says, and tells how large it is.
 func (req *request) answers() (size int, err error) {
-	if req.Form == "" || len(req.Form) > wire.MaxField || req.Values == nil || len(req.Values) > maxQuestions {
+	if req.Piece < 0 || req.Form == "" || len(req.Form) > wire.MaxField || req.Values == nil || len(req.Values) > maxQuestions {
 		return 0, errors.New("the form has no name or answers that can be sent")
 	}
 	for name, v := range req.Values {

@@ -24,10 +24,10 @@ func TestStreamGrows(t *testing.T) {
 			return false
 		}
 		e := c.entries[len(c.entries)-1]
-		if e.Client == "" && (len(seen) == 0 || seen[len(seen)-1] != e.Text) {
-			seen = append(seen, e.Text)
+		if e.Client == "" && (len(seen) == 0 || seen[len(seen)-1] != said(e)) {
+			seen = append(seen, said(e))
 		}
-		return e.Text == "echo: one two three" && !e.Growing
+		return said(e) == "text:echo: one two three" && !e.Growing
 	})
 	if len(c.entries) != 2 || len(seen) < 2 || !strings.HasPrefix(seen[len(seen)-1], seen[0]) {
 		t.Errorf("%d entries, seen %q", len(c.entries), seen)
@@ -38,9 +38,12 @@ func TestStreamGrows(t *testing.T) {
 	if _, err := r.adapter.Stream(t.Context(), to, sdk.Draft{ID: "m1", Text: "half"}); err != nil {
 		t.Fatal(err)
 	}
-	c.until("the draft", func() bool { e := c.entries[len(c.entries)-1]; return e.Text == "half" && e.Growing })
+	c.until("the draft", func() bool { e := c.entries[len(c.entries)-1]; return said(e) == "text:half" && e.Growing })
 	r.send(c.conversation(), map[string]any{"text": "after it"})
-	c.until("its end", func() bool { n := len(c.entries); return c.entries[n-1].Text == "after it" && !c.entries[n-2].Growing })
+	c.until("its end", func() bool {
+		n := len(c.entries)
+		return said(c.entries[n-1]) == "text:after it" && !c.entries[n-2].Growing
+	})
 }
 
 // A form is answered once, in every tab.
@@ -48,16 +51,16 @@ func TestForm(t *testing.T) {
 	r := startRig(t, "")
 	c := r.client(t, "", nil)
 	other := r.client(t, c.key, nil)
-	shown := c.answer("!form", kindForm)
+	form, shown := c.answer("!form", kindForm)
 	submit := func(c *client, id string, values map[string]any) {
-		c.send(map[string]any{"type": "submit", "id": id, "message": shown.ID, "form": shown.Form.UIID, "values": values, "label": "Your name: Ann"})
+		c.send(map[string]any{"type": "submit", "id": id, "message": shown.ID, "form": form.Form.UIID, "values": values, "label": "Your name: Ann"})
 	}
 	id := hexID()
 	submit(c, id, map[string]any{"name": "Ann <b>", "colour": "red"})
 	c.until("the answer", func() bool { return slices.Contains(c.texts(), "text:echo: colour: red\nname: Ann <b>") })
 	for _, c := range []*client{c, other} {
 		c.until("what was answered", func() bool {
-			return c.of(id) == stateSent && slices.ContainsFunc(c.entries, func(e *entry) bool { return e.ID == shown.ID && e.Values["name"] == "Ann <b>" })
+			return c.of(id) == stateSent && slices.ContainsFunc(c.entries, func(e *entry) bool { return e.ID == shown.ID && e.Pieces[0].Values["name"] == "Ann <b>" })
 		})
 	}
 	submit(other, hexID(), map[string]any{"name": "Bob"})

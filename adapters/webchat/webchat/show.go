@@ -2,9 +2,7 @@ package webchat
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"time"
 
@@ -19,14 +17,13 @@ var conversationID = regexp.MustCompile(`^[a-z2-7]{24}$`)
 // retryFull is when the host may try again what errFull refused.
 const retryFull = 5 * time.Second
 
-// show stores e for the browsers. Its error is sdk.Refused for a conversation
-// that can't exist, and sdk.Retry while all of them are in use.
-func (a *Adapter) show(to sdk.Target, e *entry) (sdk.Receipt, error) {
+// show stores a message for the browsers. Its error is sdk.Refused for a
+// conversation that can't exist, and sdk.Retry while all of them are in use.
+func (a *Adapter) show(to sdk.Target, pieces ...*piece) (sdk.Receipt, error) {
 	if err := known(to); err != nil {
 		return sdk.Receipt{}, err
 	}
-	e.replies = string(to.ReplyCtx)
-	handle, err := a.store.post(to.ConversationID, e)
+	handle, err := a.store.post(to.ConversationID, &entry{Kind: kindMessage, Pieces: pieces, replies: string(to.ReplyCtx)})
 	if err != nil {
 		return sdk.Receipt{}, sdk.Retry(retryFull, err)
 	}
@@ -40,55 +37,51 @@ func known(to sdk.Target) error {
 	return nil
 }
 
-// Send shows text. Like all the methods below it returns as soon as the text is
-// stored; browsers fetch it when they can.
+// SendParts implements sdk.Rich: the whole message, each part as the page can
+// show it. Like all the methods here it returns as soon as that is stored;
+// browsers fetch it when they can. A message of nothing but what must not be
+// shown is refused.
+func (a *Adapter) SendParts(_ context.Context, to sdk.Target, text string, parts []message.Part) (sdk.Receipt, error) {
+	pieces, err := piecesOf(text, parts)
+	if err != nil {
+		return sdk.Receipt{}, sdk.Refused(err)
+	}
+	return a.show(to, pieces...)
+}
+
+// Send shows text. It and the next four are for what the host sends in frames of
+// their own: a message that is too large to come whole, and all of it in
+// protocol 1.0.
 func (a *Adapter) Send(_ context.Context, to sdk.Target, text string) (sdk.Receipt, error) {
-	return a.show(to, &entry{Kind: kindText, Text: text})
+	return a.show(to, &piece{Kind: kindText, Text: text})
 }
 
 // SendCard implements sdk.Cards.
 func (a *Adapter) SendCard(_ context.Context, to sdk.Target, card *wire.Card) (sdk.Receipt, error) {
-	return a.show(to, &entry{Kind: kindCard, Card: card})
+	return a.show(to, cardPiece(card))
 }
 
 // SendButtons implements sdk.Buttons.
 func (a *Adapter) SendButtons(_ context.Context, to sdk.Target, text string, rows [][]wire.Button) (sdk.Receipt, error) {
-	return a.show(to, &entry{Kind: kindButtons, Text: text, Buttons: rows})
+	return a.show(to, buttonsPiece(text, rows))
 }
 
-// SendImage implements sdk.Media. A path must name a PNG, JPEG, GIF or WebP file
-// of this machine, a url be http, https or a data url of such a type.
+// SendImage implements sdk.Media.
 func (a *Adapter) SendImage(_ context.Context, to sdk.Target, image wire.Image) (sdk.Receipt, error) {
-	e := &entry{Kind: kindImage, Media: &media{URL: image.URL, Caption: image.Caption}}
-	switch {
-	case image.Path != "":
-		g, err := newGrant(image.Path, "", true)
-		if err != nil {
-			return sdk.Receipt{}, sdk.Refused(fmt.Errorf("image.path: %w", err))
-		}
-		e.grant, e.Media.URL, e.Media.Bytes = g, g.url(), g.info.Size()
-	case !dataImage.MatchString(image.URL):
-		if err := checkURL(image.URL); err != nil {
-			return sdk.Receipt{}, sdk.Refused(fmt.Errorf("image.url: %w", err))
-		}
+	p, err := picture(message.VisionPart{URL: image.URL, Path: image.Path, Caption: image.Caption})
+	if err != nil {
+		return sdk.Receipt{}, sdk.Refused(err)
 	}
-	return a.show(to, e)
+	return a.show(to, p)
 }
 
-// SendFile implements sdk.Media. A path must name a file of this machine, a url
-// be http or https.
+// SendFile implements sdk.Media.
 func (a *Adapter) SendFile(_ context.Context, to sdk.Target, file wire.File) (sdk.Receipt, error) {
-	e := &entry{Kind: kindFile, Media: &media{URL: file.URL, Name: file.Filename, Caption: file.Caption}}
-	if file.Path != "" {
-		g, err := newGrant(file.Path, file.Filename, false)
-		if err != nil {
-			return sdk.Receipt{}, sdk.Refused(fmt.Errorf("file.path: %w", err))
-		}
-		e.grant, e.Media.URL, e.Media.Name, e.Media.Bytes = g, g.url(), g.name, g.info.Size()
-	} else if err := checkURL(file.URL); err != nil {
-		return sdk.Receipt{}, sdk.Refused(fmt.Errorf("file.url: %w", err))
+	p, err := document(message.FilePart{URL: file.URL, Path: file.Path, FileName: file.Filename, Caption: file.Caption})
+	if err != nil {
+		return sdk.Receipt{}, sdk.Refused(err)
 	}
-	return a.show(to, e)
+	return a.show(to, p)
 }
 
 // Typing implements sdk.Typer.
@@ -119,53 +112,18 @@ func (a *Adapter) Delete(_ context.Context, to sdk.Target, handle string) error 
 	return sdk.Refused(a.store.remove(to.ConversationID, handle))
 }
 
-// Stream implements sdk.Streamer: the text grows in its place.
+// Stream implements sdk.Streamer: the message grows in its place.
 func (a *Adapter) Stream(_ context.Context, to sdk.Target, d sdk.Draft) (sdk.Receipt, error) {
 	if err := known(to); err != nil {
 		return sdk.Receipt{}, err
 	}
-	id, err := a.store.grow(to.ConversationID, string(to.ReplyCtx), d)
+	pieces, err := piecesOf(d.Text, d.Parts)
+	if err != nil {
+		return sdk.Receipt{}, sdk.Refused(err)
+	}
+	id, err := a.store.grow(to.ConversationID, string(to.ReplyCtx), d, pieces)
 	if err != nil {
 		return sdk.Receipt{}, sdk.Retry(retryFull, err)
 	}
 	return sdk.Receipt{Handle: id}, nil
-}
-
-// Profile implements sdk.Profiler.
-func (a *Adapter) Profile() sdk.Profile {
-	return sdk.Profile{Parts: []string{message.TypeUI, message.TypeAudioOutput}}
-}
-
-// SendParts implements sdk.Rich for forms and sound; all else is said in words.
-func (a *Adapter) SendParts(_ context.Context, to sdk.Target, text string, parts []message.Part) (sdk.Receipt, error) {
-	e := &entry{Kind: kindText, Text: text}
-	if len(parts) == 1 {
-		if form, err := message.As[message.UIPart](parts[0]); err == nil {
-			e.Kind, e.Text, e.Form = kindForm, "", &form
-		} else if sound, err := message.As[message.AudioOutputPart](parts[0]); err == nil {
-			if err := checkURL(sound.URL); err != nil {
-				return sdk.Receipt{}, sdk.Refused(fmt.Errorf("audio.url: %w", err))
-			}
-			e.Kind, e.Text, e.Media = kindAudio, "", &media{URL: sound.URL, Caption: text}
-		}
-	}
-	return a.show(to, e)
-}
-
-// dataImage is what a browser shows without running anything. The page checks
-// the same.
-var dataImage = regexp.MustCompile(`^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$`)
-
-// checkURL says why a browser must not be led there.
-func checkURL(address string) error {
-	u, err := url.Parse(address)
-	switch {
-	case address == "":
-		return errors.New("found neither path nor url")
-	case err != nil:
-		return errors.New("found what is no url, expected http:// or https://")
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return fmt.Errorf("found scheme %q, expected http:// or https:// and a host", u.Scheme)
-	}
-	return nil
 }

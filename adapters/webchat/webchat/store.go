@@ -127,9 +127,7 @@ func (s *store) drop(c *conversation) {
 	e.gone = true
 	delete(c.byID, e.ID)
 	delete(c.byID, e.Client)
-	if e.grant != nil {
-		delete(s.files, e.grant.token)
-	}
+	s.revoke(e)
 	for _, up := range e.uploads {
 		s.release(up)
 	}
@@ -139,15 +137,30 @@ func (s *store) drop(c *conversation) {
 func (s *store) add(c *conversation, e *entry) {
 	s.last++
 	e.Number, e.ID, e.At = s.last, s.epoch+"-"+strconv.FormatUint(s.last, 36), time.Now().UnixMilli()
-	if e.grant != nil {
-		s.files[e.grant.token] = e.grant
-	}
+	s.allow(e)
 	c.entries = append(c.entries, e)
 	c.byID[e.ID] = e
 	if e.Client != "" {
 		c.byID[e.Client] = e
 	}
 	s.changed(c, e)
+}
+
+// allow lets the files of the entry be read; revoke ends that.
+func (s *store) allow(e *entry) {
+	for _, p := range e.Pieces {
+		if p.grant != nil {
+			s.files[p.grant.token] = p.grant
+		}
+	}
+}
+
+func (s *store) revoke(e *entry) {
+	for _, p := range e.Pieces {
+		if p.grant != nil {
+			delete(s.files, p.grant.token)
+		}
+	}
 }
 
 // changed encodes e anew, tells the browsers and restores the bounds.
@@ -191,6 +204,11 @@ func (s *store) post(id string, e *entry) (handle string, err error) {
 		return "", err
 	}
 	s.settleDrafts(c, "")
+	if old := c.interim(e); old != nil {
+		s.replace(old, e.Pieces)
+		s.changed(c, old)
+		return old.ID, nil
+	}
 	s.add(c, e)
 	return e.ID, nil
 }

@@ -35,8 +35,10 @@ func (s *store) check(t *testing.T) {
 		bytes := 0
 		for _, e := range c.entries {
 			bytes += len(e.frame)
-			if e.grant != nil {
-				files++
+			for _, p := range e.Pieces {
+				if p.grant != nil {
+					files++
+				}
 			}
 			if c.byID[e.ID] != e {
 				t.Errorf("%s: %s is not found", id, e.ID)
@@ -56,13 +58,13 @@ func TestBounds(t *testing.T) {
 	s := newStore(small)
 	for i := range 10 {
 		g := &grant{token: fmt.Sprint("T", i)}
-		if _, err := s.post("a", &entry{Kind: kindFile, Text: fmt.Sprint(i), grant: g, Media: &media{URL: g.url()}}); err != nil {
+		if _, err := s.post("a", &entry{Pieces: []*piece{{Kind: kindFile, Text: fmt.Sprint(i), grant: g, Media: &media{URL: g.url()}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a := s.conv(t, "a")
-	if len(a.entries) != 4 || a.entries[0].Text != "6" || s.granted("T5") != nil || s.granted("T6") == nil {
-		t.Errorf("keeps %d entries from %q, %d files", len(a.entries), a.entries[0].Text, len(s.files))
+	if len(a.entries) != 4 || a.entries[0].Pieces[0].Text != "6" || s.granted("T5") != nil || s.granted("T6") == nil {
+		t.Errorf("keeps %d entries from %q, %d files", len(a.entries), a.entries[0].Pieces[0].Text, len(s.files))
 	}
 	s.check(t)
 	_, _ = s.post("a", &entry{Kind: kindText, Text: strings.Repeat("x", 3900)})
@@ -147,7 +149,7 @@ func TestQueue(t *testing.T) {
 func TestEdit(t *testing.T) {
 	s := newStore(defaultBounds)
 	post := func(text, replies string) string {
-		h, err := s.post("a", &entry{Kind: kindText, Text: text, replies: replies})
+		h, err := s.post("a", &entry{Kind: kindMessage, Pieces: []*piece{{Kind: kindText, Text: text}}, replies: replies})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +164,7 @@ func TestEdit(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, e := range s.conv(t, "a").entries {
-			got = append(got, e.Text)
+			got = append(got, e.alone(kindText).Text)
 		}
 		if strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Errorf("found %q, expected %q", got, want)
@@ -181,7 +183,7 @@ func TestEdit(t *testing.T) {
 	shows("ONE", "Two", "three", "four")
 	edit(s.epoch+"-zzz", "q2", "five") // ours, and forgotten
 	shows("ONE", "Two", "three", "four", "five")
-	card, err := s.post("a", &entry{Kind: kindCard, Card: &wire.Card{}})
+	card, err := s.post("a", &entry{Kind: kindMessage, Pieces: []*piece{cardPiece(&wire.Card{}), {Kind: kindText, Text: "x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,6 @@ var (
 	_ sdk.Editor   = (*Adapter)(nil)
 	_ sdk.Rich     = (*Adapter)(nil)
 	_ sdk.Streamer = (*Adapter)(nil)
-	_ sdk.Profiler = (*Adapter)(nil)
 )
 
 // New makes an adapter; its configuration (Config) comes from the host at Run.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,36 +20,36 @@ import (
 func TestEveryFrame(t *testing.T) {
 	r := startRig(t, "")
 	c := r.client(t, "", nil)
-	if e := c.answer("hello\nworld  ", kindText); e.Text != "echo: hello\nworld" {
-		t.Errorf("found %q", e.Text)
+	if p, _ := c.answer("hello\nworld  ", kindText); p.Text != "echo: hello\nworld" {
+		t.Errorf("found %q", p.Text)
 	}
-	if e := c.answer("!caps", kindText); e.Text != "caps: text,card,buttons,image,file,typing,update_message,ack,stream,delete_message,audio,form" {
-		t.Errorf("capabilities: found %q", e.Text)
+	if p, _ := c.answer("!caps", kindText); p.Text != "caps: text,card,buttons,image,file,typing,update_message,ack,parts,stream,delete_message,audio,form" {
+		t.Errorf("capabilities: found %q", p.Text)
 	}
-	card := c.answer("!card", kindCard)
+	card, _ := c.answer("!card", kindCard)
 	if card.Card.Header.Color != "blue" || len(card.Card.Elements) != 6 || card.Card.Elements[4].CallbackPrefix != "colour:" {
 		t.Errorf("card: found %+v", card.Card)
 	}
-	buttons := c.answer("!buttons", kindButtons)
+	buttons, _ := c.answer("!buttons", kindButtons)
 	if buttons.Text != "Pick one:" || len(buttons.Buttons) != 2 || buttons.Buttons[0][1].Value != "no" {
 		t.Errorf("buttons: found %+v", buttons)
 	}
-	if e := c.answer("!image", kindImage); e.Media.URL != r.host.url+"/assets/echo.png" || e.Media.Caption != "A pontoon bridge" {
-		t.Errorf("image: found %+v", e.Media)
+	if p, _ := c.answer("!image", kindImage); p.Media.URL != r.host.url+"/assets/echo.png" || p.Media.Caption != "A pontoon bridge" {
+		t.Errorf("image: found %+v", p.Media)
 	}
-	if e := c.answer("!file", kindFile); e.Media.Name != "echo.txt" {
-		t.Errorf("file: found %+v", e.Media)
+	if p, _ := c.answer("!file", kindFile); p.Media.Name != "echo.txt" {
+		t.Errorf("file: found %+v", p.Media)
 	}
 	c.answer("!update", kindText)
 	c.until("the edit", func() bool {
 		e := c.entries[len(c.entries)-1]
-		return e.Text == "echo: second version" && e.Edited
+		return said(e) == "text:echo: second version" && e.Edited
 	})
 	if slices.Contains(c.texts(), "text:echo: first version") {
 		t.Error("the edited message is there twice")
 	}
-	if e := c.answer("!form", kindForm); e.Form.UIID != "echo-form" || len(e.Form.Components) != 3 {
-		t.Errorf("form: found %+v", e.Form)
+	if p, _ := c.answer("!form", kindForm); p.Form.UIID != "echo-form" || len(p.Form.Components) != 3 {
+		t.Errorf("form: found %+v", p.Form)
 	}
 	c.say("!typing")
 	c.until("typing on", func() bool { return c.typing })
@@ -78,7 +79,7 @@ func TestPress(t *testing.T) {
 	r := startRig(t, "")
 	c := r.client(t, "", nil)
 	other := r.client(t, c.key, nil)
-	buttons := c.answer("!buttons", kindButtons)
+	_, buttons := c.answer("!buttons", kindButtons)
 	press := func(c *client, index int, value, label string) string {
 		id := hexID()
 		c.send(map[string]any{"type": "press", "id": id, "message": buttons.ID, "group": 0, "index": index, "value": value, "label": label, "name": "Ann"})
@@ -89,7 +90,9 @@ func TestPress(t *testing.T) {
 	c.until("it is sent", func() bool { return c.of(id) == stateSent && slices.Contains(c.texts(), "press:No") })
 	for _, c := range []*client{c, other} {
 		c.until("both tabs show what was chosen", func() bool {
-			return slices.ContainsFunc(c.entries, func(e *entry) bool { i, ok := e.Chosen[0]; return e.ID == buttons.ID && ok && i == 1 })
+			return slices.ContainsFunc(c.entries, func(e *entry) bool {
+				return e.ID == buttons.ID && reflect.DeepEqual(e.Pieces[0].Chosen, map[int]int{0: 1})
+			})
 		})
 	}
 	press(other, 0, "yes", "Yes")
@@ -97,7 +100,7 @@ func TestPress(t *testing.T) {
 	if why := other.refused[0]["reason"]; why != "this question is already answered" {
 		t.Errorf("found %q", why)
 	}
-	card := c.answer("!card", kindCard)
+	_, card := c.answer("!card", kindCard)
 	c.send(map[string]any{"type": "press", "id": hexID(), "message": card.ID, "group": 4, "index": 1, "value": "colour:blue", "label": "Blue"})
 	c.until("the select's answer", func() bool { return slices.Contains(c.texts(), "text:echo: colour:blue") })
 	c.send(map[string]any{"type": "press", "id": hexID(), "message": "gone", "group": 0, "index": 0, "value": "cmd:/help", "label": "Help"})
@@ -111,7 +114,7 @@ func TestResume(t *testing.T) {
 	r := startRig(t, "")
 	first := r.client(t, "", nil)
 	first.answer("one", kindText)
-	buttons := first.answer("!buttons", kindButtons)
+	_, buttons := first.answer("!buttons", kindButtons)
 	_ = first.conn.Close()
 	r.send(first.conversation(), map[string]any{"text": "while away"})
 	eventually(t, "it is stored", func() bool {
@@ -176,8 +179,8 @@ func TestHostAway(t *testing.T) {
 func TestLimits(t *testing.T) {
 	r := startRig(t, "")
 	c := r.client(t, "", nil)
-	if e := c.answer(strings.Repeat("\"", maxText), kindText); !strings.Contains(e.Text, "\"\"\"") {
-		t.Errorf("found %.40q", e.Text)
+	if p, _ := c.answer(strings.Repeat("\"", maxText), kindText); !strings.Contains(p.Text, "\"\"\"") {
+		t.Errorf("found %.40q", p.Text)
 	}
 	for text, why := range map[string]string{strings.Repeat("x", maxText+1): "at most 120000 are allowed", " \n\t ": "empty", "\x00\x01": "empty"} {
 		c.refused = nil
@@ -237,10 +240,10 @@ func TestFilesByPath(t *testing.T) {
 		}
 		return resp.StatusCode, resp.Header, string(b)
 	}
-	newest := func(k kind) *entry {
+	newest := func(k kind) *piece {
 		t.Helper()
-		c.until(string(k), func() bool { return c.entries[len(c.entries)-1].Kind == k })
-		return c.entries[len(c.entries)-1]
+		c.until(string(k), func() bool { return c.entries[len(c.entries)-1].alone(k) != nil })
+		return c.entries[len(c.entries)-1].Pieces[0]
 	}
 	to := sdk.Target{ConversationID: c.conversation()} // the operator's API takes no path; agents may
 	if _, err := r.adapter.SendImage(t.Context(), to, wire.Image{Path: picture, Caption: "by path"}); err != nil {

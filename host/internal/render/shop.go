@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"strings"
 
 	"github.com/rivo/uniseg"
@@ -10,57 +9,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Products and orders. Their shape is the application's: what the fields are
-// called that nearly all of them have is read here, and nothing else.
-
-type item struct{ name, about, price, count, url string }
-
-func readItem(raw json.RawMessage) item {
-	return item{
-		name:  message.TextField(raw, "title", "name", "label", "productName", "id", "sku"),
-		about: message.TextField(raw, "description", "subtitle", "summary"),
-		price: money(raw, "price", "formattedPrice", "amount", "total"),
-		count: money(raw, "quantity", "qty", "count"),
-		url:   message.TextField(raw, "url", "link", "href", "productUrl"),
-	}
-}
-
-// money is the first of the fields as text: text, a number, or an object with an
-// amount and a currency.
-func money(raw json.RawMessage, names ...string) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return ""
-	}
-	for _, name := range names {
-		if s := sum(fields[name]); s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-func sum(raw json.RawMessage) string {
-	var m struct {
-		Formatted string          `json:"formatted"`
-		Amount    json.RawMessage `json:"amount"`
-		Value     json.RawMessage `json:"value"`
-		Currency  string          `json:"currency"`
-	}
-	if len(raw) > 0 && raw[0] == '{' && json.Unmarshal(raw, &m) == nil {
-		if m.Formatted != "" {
-			return m.Formatted
-		}
-		return strings.TrimSpace(firstOf(value(m.Amount), value(m.Value)) + " " + m.Currency)
-	}
-	return value(raw)
-}
-
 // carousel → a card with an item each → a table in text.
 func (p *planner) carousel(c message.CarouselPart) {
-	var items []item
+	var items []message.Item
 	for _, raw := range c.Products {
-		if it := readItem(raw); it.name != "" {
+		if it := message.ReadItem(raw); it.Name != "" {
 			items = append(items, it)
 		}
 	}
@@ -72,21 +25,21 @@ func (p *planner) carousel(c message.CarouselPart) {
 	var rows [][]string
 	for _, it := range items {
 		card.Elements = append(card.Elements, wire.Element{Type: wire.ElementMarkdown, Content: itemMarkdown(it)})
-		rows = append(rows, []string{it.name, it.price, it.url})
+		rows = append(rows, []string{it.Name, it.Price, it.URL})
 	}
 	p.cardOr(message.TypeCarousel, card, table(rows))
 }
 
-func itemMarkdown(it item) string {
-	line := "**" + it.name + "**"
-	if it.url != "" {
-		line = "[" + line + "](" + it.url + ")"
+func itemMarkdown(it message.Item) string {
+	line := "**" + it.Name + "**"
+	if it.URL != "" {
+		line = "[" + line + "](" + it.URL + ")"
 	}
-	if it.price != "" {
-		line += " — " + it.price
+	if it.Price != "" {
+		line += " — " + it.Price
 	}
-	if it.about != "" {
-		line += "\n" + it.about
+	if it.About != "" {
+		line += "\n" + it.About
 	}
 	return line
 }
@@ -97,19 +50,19 @@ func (p *planner) order(o message.OrderPart) {
 	card := &wire.Card{Header: &wire.Header{Title: title}}
 	var rows [][]string
 	for _, raw := range o.Items {
-		it := readItem(raw)
-		if it.name == "" {
+		it := message.ReadItem(raw)
+		if it.Name == "" {
 			continue
 		}
-		name := it.name
-		if it.count != "" {
-			name = it.count + " × " + name
+		name := it.Name
+		if it.Count != "" {
+			name = it.Count + " × " + name
 		}
-		rows = append(rows, []string{name, it.price})
-		card.Elements = append(card.Elements, wire.Element{Type: wire.ElementListItem, Text: strings.TrimSuffix(name+" — "+it.price, " — ")})
+		rows = append(rows, []string{name, it.Price})
+		card.Elements = append(card.Elements, wire.Element{Type: wire.ElementListItem, Text: strings.TrimSuffix(name+" — "+it.Price, " — ")})
 	}
 	card.Elements = append(card.Elements, wire.Element{Type: wire.ElementDivider})
-	for _, s := range []struct{ name, sum string }{{"Subtotal", sum(o.Subtotal)}, {"Total", sum(o.Total)}} {
+	for _, s := range []struct{ name, sum string }{{"Subtotal", message.Sum(o.Subtotal)}, {"Total", message.Sum(o.Total)}} {
 		if s.sum != "" {
 			rows = append(rows, []string{s.name, s.sum})
 			card.Elements = append(card.Elements, wire.Element{Type: wire.ElementMarkdown, Content: s.name + ": **" + s.sum + "**"})

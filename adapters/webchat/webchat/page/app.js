@@ -22,18 +22,12 @@ let unseen = 0;
 
 const log = new Log(byId("log"), {
 	online: () => online,
-	press: (entry, group, index, value, label) => act({ type: "press", message: entry.id, group, index, value, label }),
-	submit: (entry, values, words) => act({ type: "submit", message: entry.id, form: entry.form.uiId, values, label: words }),
+	press: (entry, piece, group, index, value, label) => act({ type: "press", message: entry.id, piece, group, index, value, label }),
+	submit: (entry, piece, values, words) => act({ type: "submit", message: entry.id, piece, form: entry.pieces[piece].form.uiId, values, label: words }),
 	again,
 	discard: (entry) => forget(entry.client),
-	pressed: (id) => {
-		const under = {};
-		for (const item of outbox.items.values()) {
-			if (item.type === "press" && item.message === id && !item.reason) under[item.group] = item.index;
-		}
-		return under;
-	},
-	answered: (id) => [...outbox.items.values()].find((item) => item.type === "submit" && item.message === id && !item.reason)?.values,
+	pressed: (id, piece) => Object.fromEntries(underway("press", id, piece).map((item) => [item.group, item.index])),
+	answered: (id, piece) => underway("submit", id, piece)[0]?.values,
 });
 const follow = new Follow(byId("scroll"), byId("content"), byId("newer"));
 const composer = new Composer((text, files = []) => act({ type: "say", text, ...(files.length > 0 && { files }) }), mine);
@@ -114,6 +108,11 @@ function entry(e) {
 		if (document.hidden) count(unseen + 1);
 	}
 	blank();
+}
+
+// underway is what was done to a piece of a message and is not the host's yet.
+function underway(type, message, piece) {
+	return [...outbox.items.values()].filter((item) => item.type === type && item.message === message && (item.piece ?? 0) === piece && !item.reason);
 }
 
 // act keeps what the user did and sends it when it can; false = it can't be kept.

@@ -1,10 +1,10 @@
 // The conversation on the screen: one node per entry, kept in order.
 
-import { content } from "./parts.js";
+import { block, isSeen, piecesOf } from "./parts.js";
 import { el } from "./text.js";
 
 const most = 500; // nodes; the adapter itself keeps fewer
-const focusable = "button, select, a, input, textarea";
+const focusable = "button, select, a, input, textarea, audio, [tabindex]";
 const together = 10 * 60_000; // ms; a longer pause shows the time
 
 const clock = new Intl.DateTimeFormat([], { timeStyle: "short" });
@@ -14,12 +14,13 @@ const full = new Intl.DateTimeFormat([], { dateStyle: "full", timeStyle: "medium
 export class Log {
 	#box;
 	#on;
-	#items = []; // {key, entry, node, shown, place: [generation, n]}
+	#items = []; // {key, entry, node, body, meta, keys, place: [generation, n]}
 	#generation = 0;
 
-	// on has press(entry, group, index, value, label), submit(entry, values, words),
-	// again(entry), discard(entry) and pressed(id), the presses of this browser that
-	// are still under way, and answered(id), what it has answered to a form.
+	// on has press(entry, piece, group, index, value, label), submit(entry, piece,
+	// values, words), again(entry), discard(entry), online(), and of what this
+	// browser did and is still under way pressed(id, piece), the buttons by group, and
+	// answered(id, piece), the values of a form.
 	constructor(box, on) {
 		this.#box = box;
 		this.#on = on;
@@ -29,16 +30,15 @@ export class Log {
 		return this.#items.length === 0;
 	}
 
-	// show adds an entry, or shows it anew; it reports whether it is new here.
+	// show adds an entry, or shows it anew; it reports whether it is new here and can
+	// be seen.
 	// An entry without a number has not reached the adapter: it stays at the end.
 	show(entry) {
 		const key = entry.client || entry.id;
 		let item = this.#items.find((i) => i.key === key);
 		const fresh = !item;
 		if (fresh) {
-			item = { key, node: el("article", { className: "msg new", title: full.format(entry.at) }) };
-			if (entry.client) item.node.classList.add("mine");
-			if (entry.growing) item.node.setAttribute("aria-live", "off"); // read out when it is whole
+			item = this.#make(key, entry);
 		}
 		item.entry = entry;
 		item.place = [entry.n ? this.#generation : Infinity, entry.n ?? entry.at];
@@ -46,7 +46,7 @@ export class Log {
 		this.#render(item);
 		while (this.#items.length > most) this.#items.shift().node.remove();
 		this.#join();
-		return fresh;
+		return fresh && item.seen;
 	}
 
 	// redraw shows again what may look different: buttons pressed, states.
@@ -84,30 +84,60 @@ export class Log {
 		}
 	}
 
+	#make(key, entry) {
+		const item = {
+			key, keys: [], node: el("article", { className: "msg new", title: full.format(entry.at) }),
+			body: el("div", { className: "body" }), meta: el("p", { className: "meta", attrs: { "aria-live": "off" } }),
+		};
+		if (entry.client) item.node.classList.add("mine");
+		if (unfinished(entry)) item.node.setAttribute("aria-live", "off"); // read out when it is whole
+		const who = entry.client ? (entry.kind === "press" ? "You chose: " : "You: ") : "Answer: ";
+		item.node.append(el("span", { className: "hidden" }, who), item.body, item.meta);
+		return item;
+	}
+
+	// render makes anew the pieces that changed. The others stay as they are: what
+	// plays, is scrolled or has the focus is not disturbed, nor read out again.
 	#render(item) {
-		const { entry, node } = item;
-		const chosen = { ...entry.chosen, ...this.#on.pressed(entry.id) };
-		const answered = entry.values ?? this.#on.answered(entry.id);
-		const shown = JSON.stringify([entry.kind, entry.text, entry.card, entry.buttons, entry.media, entry.form, entry.files, entry.growing, answered, chosen]);
-		if (shown !== item.shown) {
-			const same = item.text === entry.text && !item.growing || entry.growing; // only buttons changed, or it is not whole: nothing to read out
-			if (item.shown !== undefined) node.setAttribute("aria-live", same ? "off" : "polite");
-			const focus = [...node.querySelectorAll(focusable)].indexOf(document.activeElement);
-			item.meta ??= el("p", { className: "meta", attrs: { "aria-live": "off" } });
-			node.replaceChildren(
-				item.time ?? "", el("span", { className: "hidden" }, entry.client ? (entry.kind === "press" ? "You chose: " : "You: ") : "Answer: "),
-				content(entry, {
-					press: (...what) => this.#on.press(entry, ...what), submit: (...what) => this.#on.submit(entry, ...what), chosen, answered,
-				}), item.meta);
-			if (focus >= 0) node.querySelectorAll(focusable)[focus]?.focus();
-			item.shown = shown;
-			item.text = entry.text;
-			item.growing = entry.growing;
+		const { entry, node, body } = item;
+		const pieces = piecesOf(entry).map((p, i) => ({
+			...p, chosen: { ...p.chosen, ...this.#on.pressed(entry.id, i) }, values: p.values ?? this.#on.answered(entry.id, i),
+		}));
+		const words = JSON.stringify(pieces, (key, value) => (key === "chosen" || key === "values" ? undefined : value));
+		const whole = item.unfinished && !unfinished(entry);
+		if (item.words !== undefined) { // where only buttons changed is nothing to read out
+			node.setAttribute("aria-live", !unfinished(entry) && (whole || words !== item.words) ? "polite" : "off");
 		}
+		pieces.forEach((p, i) => {
+			const key = JSON.stringify(p);
+			if (item.keys[i] === key && !(whole && p.kind !== "error")) return; // an alert is read out at once, and only once
+			this.#put(body, i, block(p, {
+				press: (...what) => this.#on.press(entry, i, ...what), submit: (...what) => this.#on.submit(entry, i, ...what), live: this.#on.online(),
+			}));
+			item.keys[i] = key;
+		});
+		while (body.childElementCount > pieces.length) body.lastElementChild.remove();
+		item.keys.length = pieces.length;
+		Object.assign(item, { words, unfinished: unfinished(entry), seen: pieces.some(isSeen) });
+		node.hidden = pieces.length === 0;
+		node.classList.toggle("silent", !item.seen);
 		node.classList.toggle("growing", !!entry.growing);
 		node.classList.toggle("press", entry.kind === "press");
 		node.dataset.state = entry.state ?? "";
 		this.#meta(item);
+	}
+
+	// put makes next the child at this place; the focus stays where it was.
+	#put(body, at, next) {
+		const old = body.children[at];
+		if (!old) {
+			body.append(next);
+			return;
+		}
+		const places = (e) => [e, ...e.querySelectorAll(focusable)];
+		const focus = places(old).indexOf(document.activeElement);
+		old.replaceWith(next);
+		if (focus >= 0) places(next)[focus]?.focus();
 	}
 
 	#meta({ entry, meta }) {
@@ -144,6 +174,7 @@ export class Log {
 		const latest = this.#items.findLast((i) => i.entry.client);
 		let before;
 		for (const item of this.#items) {
+			if (!item.seen) continue;
 			const { entry, node } = item;
 			const pause = !before || Math.abs(entry.at - before.at) >= together;
 			node.classList.toggle("joined", !pause && !entry.client === !before.client);
@@ -158,6 +189,11 @@ export class Log {
 			before = entry;
 		}
 	}
+}
+
+// unfinished: more of it comes, in its place.
+function unfinished(entry) {
+	return entry.growing || !!entry.pieces?.some((p) => p.interim);
 }
 
 // moment is the time of day, with the day if it is another one.

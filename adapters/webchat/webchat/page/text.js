@@ -23,6 +23,11 @@ export function safeURL(address) {
 	}
 }
 
+// safeLink also lets mail through, which a click only begins to write.
+export function safeLink(address) {
+	return /^mailto:[^\s<>"\\]+$/i.test(address) ? address : safeURL(address);
+}
+
 // safeImage also lets data through, of types that browsers only draw.
 export function safeImage(address) {
 	return /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(address) ? address : safeURL(address);
@@ -33,18 +38,27 @@ export function link(address, ...children) {
 	return el("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, ...children);
 }
 
+// spelt is an address in a text as a link, and what follows it.
+export function spelt(found) {
+	const [head, tail] = bare(found);
+	const safe = safeURL(head);
+	return safe ? [link(safe, head), tail] : [found];
+}
+
 // bare splits "https://example.org/a)." into the address and what follows it.
 function bare(found) {
 	let end = found.length;
+	const opened = found.includes("(");
 	while (end > 0 && /[.,;:!?'"»”’)\]}]/.test(found[end - 1])) {
-		if (found[end - 1] === ")" && found.slice(0, end).includes("(")) break;
+		if (found[end - 1] === ")" && opened) break;
 		end--;
 	}
 	return [found.slice(0, end), found.slice(end)];
 }
 
 const addresses = /https?:\/\/[^\s<>"]+/gi;
-const marks = /\[([^\]\n]+)\]\(([^()\s]+)\)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|`([^`\n]+)`|https?:\/\/[^\s<>"]+/gi;
+// Every span has a bound: without one, a message of brackets alone takes minutes.
+const marks = /\[([^[\]\n]{1,1000})\]\(([^()\s]{1,2000})\)|\*\*([^*\n]{1,1000})\*\*|\*([^*\s][^*\n]{0,1000})\*|`([^`\n]{1,1000})`|https?:\/\/[^\s<>"]+/gi;
 
 // plain appends text with its addresses as links.
 export function plain(target, text) {
@@ -68,17 +82,20 @@ function compose(target, text, pattern) {
 
 function piece([whole, label, address, strong, bold, code]) {
 	if (label !== undefined) {
-		const safe = safeURL(address);
+		const safe = safeLink(address);
 		return safe ? [link(safe, label)] : [whole];
 	}
 	if (strong ?? bold) return [el("strong", {}, strong ?? bold)];
 	if (code) return [el("code", {}, code)];
-	const [head, tail] = bare(whole);
-	const safe = safeURL(head);
-	return safe ? [link(safe, head), tail] : [whole];
+	return spelt(whole);
 }
 
 // paragraph is a block of message text; it finds its own direction.
 export function paragraph(text, how = plain) {
 	return how(el("div", { className: "text", dir: "auto" }), text);
+}
+
+// bubble is what is said at once.
+export function bubble(kind, ...children) {
+	return el("div", { className: ("bubble " + kind).trim() }, ...children);
 }
