@@ -144,67 +144,6 @@ func TestCLITokens(t *testing.T) {
 	h.attach(rotated.Token)
 }
 
-func TestCLIAgents(t *testing.T) {
-	t.Parallel()
-	h := startHost(t)
-	var made agentView
-	h.json(&made, "agent", "create", "parrot", "--kind", "echo")
-	if made.ID == "" || made.Name != "parrot" || made.Kind != "echo" || !made.On || made.Key != "" {
-		t.Errorf("created %+v", made)
-	}
-	holds(t, h.cli("agent", "create", "second", "--kind", "echo", "--disabled"), "second", "echo")
-	if r := runCommand(t, h.env(), "{}", "agent", "create", "third", "--kind", "echo", "--config", "-"); r.code != 0 {
-		t.Errorf("config from stdin: %+v", r)
-	}
-	var list struct{ Agents []agentView }
-	h.json(&list, "agent", "list")
-	if len(list.Agents) != 4 || list.Agents[0].Name != "echo" || !list.Agents[0].BuiltIn || list.Agents[2].On {
-		t.Errorf("list %+v", list)
-	}
-	holds(t, h.cli("agent", "list"), "NAME", "parrot", made.ID)
-	holds(t, h.cli("agent", "kinds"), "KIND", "echo")
-
-	var channel channelView
-	h.json(&channel, "channel", "create", "c", "--agent", "parrot", "--agents", "parrot,echo")
-	h.attach(channel.Token).ask("room", "hello", "echo: hello")
-	var rows struct{ Messages []row }
-	h.json(&rows, "messages", "c")
-	if rows.Messages[0].Author != "parrot" {
-		t.Errorf("answered by %q", rows.Messages[0].Author)
-	}
-	for _, args := range [][]string{{"agent", "delete", "parrot"}, {"agent", "update", "parrot", "--name", "bird"}} {
-		r := runCommand(t, h.env(), "", args...)
-		if r.code != 1 {
-			t.Errorf("%v: %+v", args, r)
-		}
-		oneLine(t, r.err, "in use by channel c")
-	}
-	var shown agentView
-	h.json(&shown, "agent", "update", "second", "--name", "bird")
-	h.json(&shown, "agent", "enable", "bird")
-	if shown.Name != "bird" || !shown.On {
-		t.Errorf("updated to %+v", shown)
-	}
-	h.json(&shown, "agent", "disable", shown.ID)
-	if shown.On {
-		t.Error("disable: still enabled")
-	}
-	holds(t, h.cli("agent", "show", "bird"), "enabled", "false", "config")
-	holds(t, h.cli("agent", "delete", "bird"), "Deleted agent bird")
-	var keys struct{ Keys []struct{ ID string } }
-	h.json(&keys, "agent", "key", "list", "echo")
-	if len(keys.Keys) != 0 {
-		t.Errorf("keys %+v", keys)
-	}
-	h.stop()
-	h.again() // they are still there
-	h.json(&list, "agent", "list")
-	if len(list.Agents) != 3 {
-		t.Errorf("after a restart %+v", list)
-	}
-	h.attach(channel.Token).ask("room", "again", "echo: again")
-}
-
 func TestCLISend(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)

@@ -521,3 +521,27 @@ func TestAway(t *testing.T) {
 	a.say("message", again, `,"text":"re four"`)
 	user.shows("send", `"re four"`)
 }
+
+// An agent hands its conversation over to another one.
+func TestTransfer(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.agent("two")
+	b.channel("irc", "one")
+	one, two, user := b.connect("one", ""), b.connect("two", ""), b.adapter("irc", "text")
+	user.asks("an invoice")
+	q := one.turn("an invoice")
+	one.say("transfer", q, `,"agent":"three","text":"I pass you on.","message_id":"t"`)
+	one.shows("message_ack", `"ok":false`, `not_supported: agent: `)
+	one.say("transfer", q, `,"agent":"two","text":"I pass you on.","reason":"an invoice","message_id":"t"`)
+	frames := user.read() + user.read()
+	if !strings.Contains(frames, "I pass you on.") {
+		t.Errorf("the user reads %s", frames)
+	}
+	one.shows("message_ack", `"ok":true`)
+	user.asks("where is it?")
+	q = two.turn("where is it?")
+	two.say("message", q, `,"text":"Here."`)
+	user.shows("send", "Here.")
+}

@@ -147,8 +147,11 @@ func (h *Hub) AgentChanged(name string) {
 	switch {
 	case !ok:
 		h.AgentGone(name)
+		h.cancelTurns(name, ErrAgentGone)
 	case h.absences.known(name): // another one may have been away
 		h.AgentBack(name)
+	default: // a turn that the one before leaves unfinished goes on with this one
+		h.absences.returns.Add(1)
 	}
 	h.reroute(h.all())
 }

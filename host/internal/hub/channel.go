@@ -138,6 +138,7 @@ type conversation struct {
 	waiting []turnJob               // committed, and to be run
 	running bool                    // runTurns runs
 	cancel  context.CancelCauseFunc // of the running turn; nil between turns
+	asked   string                  // the agent of the running turn
 
 	absent string // the agent that the turns wait for; "" = none. It is in Channel.absent, and nothing runs
 	told   string // the agent that the user was told is away

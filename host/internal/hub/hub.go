@@ -75,6 +75,10 @@ type Reply interface {
 	Stream(text string)
 	// Typing shows that work goes on, also before TypingDelay.
 	Typing(on bool)
+	// Transfer hands the conversation over: a part says so, and the user's next
+	// message goes to that agent. ErrTransfer if it can't. A message that is sent
+	// with an agent-transfer part does the same.
+	Transfer(ctx context.Context, agent, reason string) error
 }
 
 // Errors of the hub.
@@ -251,11 +255,15 @@ func (h *Hub) Update(row store.Channel) {
 	}
 }
 
-// Remove forgets a deleted channel. Its sessions must be closed by their owner.
+// Remove forgets a deleted channel, and ends its turns. Its sessions must be closed by their owner.
 func (h *Hub) Remove(key int64) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	c := h.channels[key]
 	delete(h.channels, key)
+	h.mu.Unlock()
+	if c != nil {
+		c.abandon()
+	}
 }
 
 // Recover hands over again what was received but not handled when the host

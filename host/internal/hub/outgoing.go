@@ -15,6 +15,7 @@ type outgoing struct {
 	message message.Message
 	agent   string         // who speaks; "" = the host or an operator
 	status  message.Status // "" = completed
+	chosen  string         // whom the message hands the conversation over to; "" = nobody
 
 	notes  []render.Note
 	parcel Parcel

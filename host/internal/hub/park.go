@@ -41,12 +41,13 @@ const (
 // agent was asked. The conversation's goroutine calls it, and ends if it waits.
 func (c *Channel) park(conv *conversation, job turnJob, agent string, returns uint64) parking {
 	c.mu.Lock()
+	another := c.agentName(conv) != agent // answers by now
 	full := len(c.absent) >= c.policy.length()
 	tell := conv.told != agent && !conv.settings.Muted
 	told := job.told || conv.told == agent
 	c.mu.Unlock()
 	switch {
-	case !c.hub.gone(agent, returns):
+	case another || !c.hub.gone(agent, returns):
 		c.requeue(conv, job)
 		return notAway
 	case full:
@@ -68,7 +69,7 @@ func (c *Channel) park(conv *conversation, job turnJob, agent string, returns ui
 		conv.told = agent
 	}
 	conv.waiting = append([]turnJob{job}, conv.waiting...)
-	if c.hub.absences.returns.Load() != returns {
+	if c.hub.absences.returns.Load() != returns || c.agentName(conv) != agent {
 		return notAway
 	}
 	conv.absent, conv.running = agent, false

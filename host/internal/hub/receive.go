@@ -76,6 +76,7 @@ func (f *inbound) done(r store.Result) {
 		}
 		if f.turn != nil {
 			f.turn.id = f.row.ID
+			c.interrupt(f.conv)
 			c.startTurn(f.conv, *f.turn)
 		} else {
 			c.release(f.conv)

@@ -34,10 +34,11 @@ var _ Reply = (*reply)(nil)
 
 // Send implements Reply.
 func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
-	return r.send(ctx, m, r.agent)
+	return r.commit(ctx, m, r.agent, render.ActOf(&m).Kind == render.ActNone)
 }
 
-func (r *reply) send(ctx context.Context, m message.Message, agent string) (store.MessageID, error) {
+// commit sends a message; ends says that it is the end of a stream that is open.
+func (r *reply) commit(ctx context.Context, m message.Message, agent string, ends bool) (store.MessageID, error) {
 	if err := context.Cause(ctx); err != nil {
 		return 0, err
 	}
@@ -47,8 +48,9 @@ func (r *reply) send(ctx context.Context, m message.Message, agent string) (stor
 	}
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
+	o.chosen = r.c.transfers(&o.message)
 	s := r.stream
-	if agent == "" || render.ActOf(&m).Kind != render.ActNone {
+	if !ends {
 		s = nil
 	}
 	sent, err := r.untilStored(ctx, func(conv *conversation) (Sent, error) {

@@ -206,7 +206,7 @@ type single struct {
 
 func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, with ...store.Settlement) (Sent, error) {
 	s := &single{c: c, conv: conv, o: o, row: [1]store.Row{row}, over: make(chan error, 1)}
-	s.unit = store.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Done: s.done}
+	s.unit = store.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Set: c.choice(conv, o), Done: s.done}
 	c.addBacklog(s.unit.Out, 1)
 	c.hub.Store.Append(&s.unit)
 	select {

@@ -12,8 +12,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-var errStopped = errors.New("stopped by the user")
-
 // turnJob is a message that waits for its agent.
 type turnJob struct {
 	id       store.MessageID
@@ -86,7 +84,7 @@ func (c *Channel) unpark() {
 func (c *Channel) stop(conv *conversation) {
 	switch {
 	case conv.cancel != nil:
-		conv.cancel(errStopped)
+		conv.cancel(ErrStopped)
 	case conv.absent != "":
 		c.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
 	case conv.turns > 0:
@@ -109,7 +107,7 @@ func (c *Channel) runTurns(conv *conversation) {
 		conv.cancel = cancel
 		if conv.stopNext {
 			conv.stopNext = false
-			cancel(errStopped)
+			cancel(ErrStopped)
 		}
 		c.mu.Unlock()
 
@@ -136,6 +134,8 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 	err := c.whole(ctx, &job)
 	if err == nil {
 		r, err = c.turn(ctx, conv, &job)
+	} else {
+		err = outcome(ctx, err)
 	}
 	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
 		c.mu.Lock()
@@ -174,6 +174,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 	defer func() { <-c.hub.slots }()
 	c.mu.Lock()
 	name, channel := c.agentName(conv), c.policy.Name
+	conv.asked = name
 	var caps = wire.CapText
 	silent := false // whoever is there can't show that work goes on
 	if c.attached != nil {
@@ -192,9 +193,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 		r.expectTyping(c.hub.TypingDelay)
 	}
 	err := c.handle(ctx, name, t, r)
-	if errors.Is(context.Cause(ctx), errStopped) {
-		err = nil // what was asked for
-	}
+	err = outcome(ctx, err)
 	r.breakStream(err)
 	r.endTyping()
 	switch {
