@@ -124,8 +124,8 @@ func TestClientReconnects(t *testing.T) {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		_, err := t.Reply(ctx, "re "+t.Text())
 		answered.Add(1)
+		_, err := t.Reply(ctx, "re "+t.Text())
 		return err
 	})
 	user := b.adapter("irc", "text")

@@ -388,6 +388,8 @@ func (d *Desk) fault(f *agentwire.FromAgent, err error) *wire.Error {
 		return &wire.Error{Code: wire.CodeWrongType, Message: err.Error(), Ref: f.MessageID}
 	case errors.Is(err, hub.ErrTooLarge):
 		return &wire.Error{Code: wire.CodeTooLarge, Message: err.Error(), Ref: f.MessageID}
+	case errors.Is(err, hub.ErrTransfer):
+		return &wire.Error{Code: wire.CodeNotSupported, Message: "agent: " + err.Error(), Ref: f.MessageID}
 	case errors.Is(err, hub.ErrNotAttached), errors.Is(err, hub.ErrQueueFull):
 		return &wire.Error{Code: wire.CodeNotSupported, Message: "conversation_id: " + err.Error(), Ref: f.MessageID}
 	case store.Failing(err):

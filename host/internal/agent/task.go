@@ -108,10 +108,10 @@ func (t *task) refuseRest() {
 // cancel tells the agent that nobody waits for the answer any more.
 func (t *task) cancel(ctx context.Context) {
 	why := agentwire.CancelEnded
-	switch {
-	case errors.Is(context.Cause(ctx), hub.ErrStopped):
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, hub.ErrStopped):
 		why = agentwire.CancelStopped
-	case errors.Is(context.Cause(ctx), context.Canceled):
+	case errors.Is(cause, context.Canceled):
 		why = agentwire.CancelDraining
 	}
 	t.desk.send(&agentwire.FromHost{Type: agentwire.TypeCancel, Cancel: &agentwire.Cancel{TurnID: t.id, Reason: why}})
@@ -158,6 +158,11 @@ func (t *task) take(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (e
 // say commits and sends what the frame says. posted: the turn is over, and the
 // agent is answered when its last message is stored.
 func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (id store.MessageID, posted bool, err error) {
+	if f.Type == agentwire.TypeTransfer { // first, so that nothing is said if it can't be
+		if err := r.Transfer(ctx, f.Agent, f.Reason); err != nil || f.Text == nil && len(f.Parts) == 0 {
+			return 0, false, err
+		}
+	}
 	row, err := t.desk.host.Store.Channel(ctx, t.given.Channel)
 	if err != nil {
 		return 0, false, err

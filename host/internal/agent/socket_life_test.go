@@ -1,0 +1,234 @@
+package agent_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+)
+
+// A key that is revoked or expires, and an agent that is disabled, end the
+// connection at once.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	row := b.agent("one")
+	keys, err := b.store.AgentKeys(t.Context(), row.Key, 0, 10)
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	a := b.connect("one", "")
+	began := time.Now()
+	b.roster.Expire(row.Key, keys[0].ID, began) // all but this one
+	b.roster.Expire(row.Key, 0, began.Add(300*time.Millisecond))
+	a.wantClose(4003)
+	if took := time.Since(began); took > 1300*time.Millisecond {
+		t.Errorf("the key expired %s ago", took)
+	}
+	a = b.connect("one", "")
+	began = time.Now()
+	if err := b.store.RevokeAgentKey(t.Context(), row.Key, keys[0].ID, store.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
+		t.Fatal(err)
+	}
+	b.roster.Revoke(row.Key, keys[0].ID)
+	a.wantClose(4003)
+	p := b.dial(agentwire.Path, http.Header{"Authorization": {"Bearer " + secret + "one"}})
+	p.write(`{"type":"hello"}`)
+	p.shows("hello_ack", `"error":"invalid key"`)
+	p.wantClose(1008)
+	two := b.agent("two")
+	a = b.connect("two", "")
+	two.Enabled = false
+	if two, err = b.store.UpdateAgent(t.Context(), two, store.Change{Actor: "test", Action: "agent.update"}); err != nil {
+		t.Fatal(err)
+	}
+	b.roster.Set(two)
+	a.wantClose(4003)
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("both were closed after %s", took)
+	}
+}
+
+// A peer that only listens is pinged, and one that is not heard is dropped.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{PingInterval: 50 * time.Millisecond, SilenceTimeout: 300 * time.Millisecond})
+	b.agent("one")
+	b.agent("two")
+	deaf := b.connect("one", "")
+	deaf.ws.SetPingHandler(func(string) error { return nil })
+	alive := b.connect("two", "")
+	pings := 0
+	alive.ws.SetPingHandler(func(data string) error {
+		pings++
+		if pings == 20 {
+			alive.write(`{"type":"ping"}`)
+		}
+		return alive.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))
+	})
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = deaf.ws.SetReadDeadline(time.Now().Add(patience))
+		_, _, err := deaf.ws.ReadMessage()
+		if !websocket.IsCloseError(err, 1008) {
+			t.Errorf("who is not heard is ended with %v", err)
+		}
+	}()
+	alive.shows("pong")
+	<-closed
+}
+
+// More turns than the window wait in the host, and all are answered.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.channel("irc", "one")
+	a, user := b.connect("one", ""), b.adapter("irc", "text")
+	const n = agentwire.Window + 10
+	for i := range n {
+		user.write(`{"type":"message","conversation_id":"c` + strconv.Itoa(i) + `","text":"x"}`)
+	}
+	var turns []*agentwire.Turn
+	for range agentwire.Window {
+		turns = append(turns, a.turn("x"))
+	}
+	a.write(`{"type":"ping"}`)
+	a.shows("pong") // and no turn more
+	for i := range n {
+		a.say("message", turns[i], `,"text":"y"`)
+		user.shows("send", `"y"`)
+		if len(turns) < n {
+			turns = append(turns, a.turn("x"))
+		}
+	}
+}
+
+// An agent that does not read is closed, and what it had is another's.
+func TestSlowAgent(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.channel("irc", "one")
+	a := b.connect("one", "")
+	long := strings.Repeat("x", 4000) // that each answer repeats
+	done := make(chan struct{})
+	go func() { // until the host closes it
+		defer close(done)
+		for a.ws.WriteMessage(websocket.TextMessage, []byte(`{"type":"message","turn_id":"t","text":"","message_id":"`+long+`"}`)) == nil {
+		}
+	}()
+	b.eventually("the agent is away", func() bool {
+		found, _ := b.roster.Agent("one")
+		return !found.(*agent.Desk).Connected()
+	})
+	<-done
+}
+
+// A host that stops tells its agents to come back, and hands over again what they
+// had not answered.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	row := b.channel("irc", "one")
+	a, user := b.connect("one", ""), b.adapter("irc", "text")
+	user.asks("hello")
+	q := a.turn("hello")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if _, _, err := a.ws.ReadMessage(); !websocket.IsCloseError(err, 1001) {
+			t.Errorf("ended with %v, want code 1001", err)
+		}
+	}()
+	b = b.again()
+	<-gone
+	a = b.connect("one", "")
+	user = b.adapter("irc", "text")
+	again := a.turn("hello")
+	if !again.Repeated || again.TurnID != q.TurnID {
+		t.Errorf("handed over as %+v", again)
+	}
+	a.say("message", again, `,"text":"hi"`)
+	user.shows("send", `"hi"`)
+	b.wantHistory(row, "in handled hello", "out sent hi")
+}
+
+// What is said to an agent that is not there waits for it, in order, and the user
+// is told once; one that lost its connection for a moment is not away.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{Grace: 200 * time.Millisecond})
+	b.agent("one")
+	row := b.channel("irc", "one")
+	user := b.adapter("irc", "text")
+	user.asks("one")
+	user.shows("send", "not there just now")
+	user.asks("two")
+	a := b.connect("one", "")
+	for _, text := range []string{"one", "two"} {
+		q := a.turn(text)
+		a.say("message", q, `,"text":"re `+text+`"`)
+		user.shows("send", `"re `+text+`"`)
+	}
+	b.eventually("both are handled", func() bool { return !strings.Contains(strings.Join(b.history(row), "|"), "received") })
+	_ = a.ws.Close()
+	b.eventually("it is gone", func() bool {
+		found, _ := b.roster.Agent("one")
+		return !found.(*agent.Desk).Connected()
+	})
+	user.asks("three") // within the grace: nobody is told anything
+	a = b.connect("one", "")
+	q := a.turn("three")
+	a.say("message", q, `,"text":"re three"`)
+	user.shows("send", `"re three"`)
+
+	// It goes for good in the middle of a turn: the turn waits, and comes again.
+	user.asks("four")
+	q = a.turn("four")
+	_ = a.ws.Close()
+	user.shows("send", "not there just now")
+	if since, away := b.hub.AgentAway("one"); !away || time.Since(since) > patience {
+		t.Errorf("the hub says away %v since %s", away, since)
+	}
+	a = b.connect("one", "")
+	again := a.turn("four")
+	if !again.Repeated || again.TurnID != q.TurnID {
+		t.Errorf("handed over as %+v", again)
+	}
+	a.say("message", again, `,"text":"re four"`)
+	user.shows("send", `"re four"`)
+}
+
+// An agent hands its conversation over to another one.
+func TestTransfer(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.agent("two")
+	b.channel("irc", "one")
+	one, two, user := b.connect("one", ""), b.connect("two", ""), b.adapter("irc", "text")
+	user.asks("an invoice")
+	q := one.turn("an invoice")
+	one.say("transfer", q, `,"agent":"three","text":"I pass you on.","message_id":"t"`)
+	one.shows("message_ack", `"ok":false`, `not_supported: agent: `)
+	one.say("transfer", q, `,"agent":"two","text":"I pass you on.","reason":"an invoice","message_id":"t"`)
+	frames := user.read() + user.read()
+	if !strings.Contains(frames, "I pass you on.") {
+		t.Errorf("the user reads %s", frames)
+	}
+	one.shows("message_ack", `"ok":true`)
+	user.asks("where is it?")
+	q = two.turn("where is it?")
+	two.say("message", q, `,"text":"Here."`)
+	user.shows("send", "Here.")
+}
