@@ -78,8 +78,9 @@ type AGUI struct {
 }
 
 var (
-	_ hub.Agent = (*AGUI)(nil)
-	_ io.Closer = (*AGUI)(nil)
+	_ hub.Agent         = (*AGUI)(nil)
+	_ hub.Interruptible = (*AGUI)(nil)
+	_ io.Closer         = (*AGUI)(nil)
 )
 
 // NewAGUI makes the agent of a config. Close must be called.
@@ -91,6 +92,10 @@ func NewAGUI(config json.RawMessage, o dial.Options, log *slog.Logger) (*AGUI, e
 	o.Header = c.IdleTimeout.or(runIdle)
 	return &AGUI{remote: newRemote(c.Remote, o, runTries), config: c, log: log}, nil
 }
+
+// Interrupted implements hub.Interruptible: a run is about all that was said, so a
+// new message makes another one.
+func (a *AGUI) Interrupted() bool { return true }
 
 // Handle implements hub.Agent.
 func (a *AGUI) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {

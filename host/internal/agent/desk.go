@@ -11,7 +11,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -225,19 +224,12 @@ func (d *Desk) Handle(ctx context.Context, given hub.Turn, r hub.Reply) error {
 
 // describe makes the turn as its agent sees it.
 func (d *Desk) describe(ctx context.Context, given hub.Turn) (*task, error) {
-	e, err := d.host.Store.Message(ctx, given.ID)
+	w, err := turnFrame(ctx, &given)
 	if err != nil {
-		return nil, fmt.Errorf("read the turn's message: %w", err)
+		return nil, err
 	}
 	t := newTask(d, given)
-	t.wire = agentwire.Turn{
-		TurnID: t.id, Channel: given.Channel, ConversationID: given.Conversation, UserID: given.UserID, UserName: given.UserName,
-		Message: message.Envelope{
-			ID: t.id, Role: message.RoleUser, Status: e.Status, CreatedAt: e.ID.Time().Format(message.TimeFormat),
-			SessionID: store.MessageID(e.ConversationID).String(), TurnIndex: e.Turn, Parts: given.Message.All(), Metadata: given.Message.Meta,
-		},
-		Capabilities: given.Caps.Names(), HistoryCursor: store.Cursor(int64(e.ID)),
-	}
+	t.wire = *w
 	if len(t.frame(true)) > wire.MaxFrame {
 		return nil, errTooLarge
 	}

@@ -59,7 +59,7 @@ func TestRevoked(t *testing.T) {
 // A peer that only listens is pinged, and one that is not heard is dropped.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, agent.SocketOptions{PingInterval: 50 * time.Millisecond, SilenceTimeout: 300 * time.Millisecond})
+	b := newBed(t, agent.SocketOptions{PingInterval: 100 * time.Millisecond, SilenceTimeout: 2 * time.Second})
 	b.agent("one")
 	b.agent("two")
 	deaf := b.connect("one", "")
@@ -68,7 +68,7 @@ func TestSilence(t *testing.T) {
 	pings := 0
 	alive.ws.SetPingHandler(func(data string) error {
 		pings++
-		if pings == 20 {
+		if pings == 30 {
 			alive.write(`{"type":"ping"}`)
 		}
 		return alive.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(time.Second))

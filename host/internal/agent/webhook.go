@@ -158,18 +158,6 @@ func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	return nil
 }
 
-// turnFrame is the turn as agents outside the host see it.
-func turnFrame(ctx context.Context, t *hub.Turn) (*agentwire.Turn, error) {
-	e, err := t.Envelope(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &agentwire.Turn{
-		TurnID: t.ID.String(), Repeated: t.Repeated, Channel: t.Channel, ConversationID: t.Conversation, UserID: t.UserID, UserName: t.UserName,
-		Message: e, Capabilities: t.Caps.Names(), HistoryCursor: t.Cursor(),
-	}, nil
-}
-
 // ask makes one attempt, within its time.
 func (w *Webhook) ask(ctx context.Context, id, body string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)

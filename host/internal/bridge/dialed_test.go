@@ -144,6 +144,37 @@ func TestAGUIRun(t *testing.T) {
 	})
 }
 
+// A new message of the user ends the run that is under way, and makes another one
+// that knows what was said.
+func TestAGUIInterrupted(t *testing.T) {
+	t.Parallel()
+	s, a := newScripted(t)
+	h := start(t, agents(map[string]hub.Agent{"model": a}))
+	row := h.channel("m", withAgent("model"))
+	c := h.attach11(t, row, "stream")
+	c.send(say("c", "first"))
+	receive(t, "the run", s.begun)
+	s.says(begins, adds("as far as"))
+	c.nextSent("stream")
+	c.send(say("c", "second"))
+	receive(t, "the end of the request", s.gone)
+	if f := c.nextSent("stream_end"); f.Text != "as far as" {
+		t.Errorf("read %+v", f)
+	}
+	if body := receive(t, "another run", s.begun); !strings.Contains(body, `"second"`) || !strings.Contains(body, `"as far as"`) {
+		t.Errorf("asked with %s", body)
+	}
+	s.says(begins, adds("now"), ends, runFinished)
+	var f sent
+	for c.read(&f); f.Type == "stream"; c.read(&f) {
+		f = sent{}
+	}
+	if f.Type != "stream_end" || f.Text != "now" {
+		t.Errorf("read %+v", f)
+	}
+	h.wantHistory(row, "in handled first", "out sent as far as", "in handled second", "out sent now")
+}
+
 // An answer of a webhook may change an earlier message, and may come later by REST.
 func TestWebhookTurns(t *testing.T) {
 	t.Parallel()
