@@ -71,8 +71,7 @@ func (e *Echo) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	name, rest, _ := strings.Cut(strings.TrimSpace(t.Message.Text), " ")
 	switch strings.ToLower(name) {
 	case "!turn": // answered as by an agent that has to ask somebody
-		_, err := r.Send(ctx, message.Text("echo: "+rest))
-		return err
+		return r.Last(ctx, message.Text("echo: "+rest), nil)
 	case "!typing":
 		r.Typing(true)
 		if err := e.pause(ctx); err != nil {

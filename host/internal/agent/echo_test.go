@@ -116,6 +116,10 @@ func (s *said) Send(_ context.Context, m message.Message) (store.MessageID, erro
 	s.log = append(s.log, "send "+m.Text)
 	return 1, s.fail
 }
+func (s *said) Last(_ context.Context, m message.Message, _ func(store.MessageID, error)) error {
+	s.log = append(s.log, "last "+m.Text)
+	return s.fail
+}
 func (s *said) Stream(text string) { s.log = append(s.log, "stream "+text) }
 func (s *said) Typing(on bool) {
 	s.log = append(s.log, map[bool]string{true: "typing", false: "no typing"}[on])
@@ -125,7 +129,7 @@ func TestHandle(t *testing.T) {
 	for text, want := range map[string][]string{
 		"!typing":        {"typing", "send echo: that was typing"},
 		"!Typing  x":     {"typing", "send echo: that was typing"},
-		"!turn a  b":     {"send echo: a  b"},
+		"!turn a  b":     {"last echo: a  b"},
 		"!stream":        {"stream echo: one", "stream echo: one two", "stream echo: one two three", "stream echo: one two three four", "stream echo: one two three four five", "send echo: one two three four five"},
 		" !stream a  b ": {"stream echo: a", "stream echo: a b", "send echo: a b"},
 	} {

@@ -41,7 +41,7 @@ type Scenario struct {
 
 // DefaultScenarios are those that have a goal.
 var DefaultScenarios = []Scenario{
-	shape(1, 1, 1, false), shape(50, 1, 1, false), shape(50, 16, 1, false), shape(50, 16, 20, false), shape(50, 16, 20, true),
+	shape(1, 1, 1, false), shape(50, 1, 1, false), shape(50, 16, 1, false), shape(50, 16, 20, false), shape(50, 16, 1, true), shape(50, 16, 20, true),
 }
 
 func shape(conns, window, conversations int, turns bool) Scenario {

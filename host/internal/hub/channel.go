@@ -136,6 +136,12 @@ type conversation struct {
 	cancel  context.CancelCauseFunc // of the running turn; nil between turns
 
 	stopNext bool // /stop came before the turn that it means
+
+	// Last answers: see Reply.
+	posted   int           // not over
+	newest   *store.Unit   // begun last and not committed; nil = none
+	unstored []*lastAnswer // that the disk did not take yet, in order
+	mending  bool          // storeUnstored runs
 }
 
 // hold finds or recalls a conversation and keeps it in memory until release.

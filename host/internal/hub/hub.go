@@ -71,6 +71,12 @@ type Pure interface {
 type Reply interface {
 	// Send commits the message and sends it; the id is that of history.
 	Send(ctx context.Context, m message.Message) (store.MessageID, error)
+	// Last sends what ends the turn, and does not wait for its commit: the
+	// conversation's next turn may begin. stored, if not nil, is called once
+	// after the commit, or with the error that nothing came of it; it must not
+	// block. With an error of Last itself it is not called. Nothing can be sent
+	// afterwards.
+	Last(ctx context.Context, m message.Message, stored func(store.MessageID, error)) error
 	// Stream shows the text accumulated so far where the far end can; lossy.
 	Stream(text string)
 	// Typing shows that work goes on, also before TypingDelay.

@@ -26,6 +26,7 @@ type reply struct {
 
 	mu     sync.Mutex // guards what follows
 	sent   bool
+	last   bool // the last answer is on its way, and will end the turn
 	typing bool
 	over   bool
 	timer  *time.Timer
@@ -35,21 +36,37 @@ var _ Reply = (*reply)(nil)
 
 // Send implements Reply.
 func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
+	if _, over := r.answered(); over {
+		return 0, errOver
+	}
 	return r.send(ctx, m, r.agent)
 }
 
 func (r *reply) send(ctx context.Context, m message.Message, agent string) (store.MessageID, error) {
-	if err := context.Cause(ctx); err != nil {
+	o, err := r.outgoing(ctx, m, agent)
+	if err != nil {
 		return 0, err
+	}
+	return r.sendKept(ctx, o)
+}
+
+// outgoing makes the message ready to be sent.
+func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (*outgoing, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
 	}
 	o := &outgoing{message: m, agent: agent}
 	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrContent, err)
+		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
+	return o, nil
+}
+
+func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, error) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
 	s := r.stream
-	if agent == "" || render.ActOf(&m).Kind != render.ActNone {
+	if o.agent == "" || render.ActOf(&o.message).Kind != render.ActNone {
 		s = nil
 	}
 	sent, err := r.untilStored(ctx, func(conv *conversation) (Sent, error) {
@@ -73,8 +90,12 @@ func (r *reply) send(ctx context.Context, m message.Message, agent string) (stor
 // nobody would ask the agent once more, and what it said would be lost. commit
 // uses up one hold of its conversation.
 func (r *reply) untilStored(ctx context.Context, commit func(*conversation) (Sent, error)) (Sent, error) {
+	return r.c.untilStored(ctx, r.conv.Key, commit)
+}
+
+func (c *Channel) untilStored(ctx context.Context, key string, commit func(*conversation) (Sent, error)) (Sent, error) {
 	return backoff.Retry(ctx, func() (Sent, error) {
-		conv, err := r.c.hold(ctx, r.conv.Key)
+		conv, err := c.hold(ctx, key)
 		if err != nil {
 			return Sent{}, lasting(err)
 		}
@@ -93,10 +114,12 @@ func lasting(err error) error {
 	return backoff.Permanent(err)
 }
 
-func (r *reply) answered() bool {
+// answered reports whether anything was sent, and whether the last answer is on
+// its way, whose commit ends the turn.
+func (r *reply) answered() (sent, posted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sent
+	return r.sent, r.last
 }
 
 // apologize tells the user that no answer comes, unless notices are muted.

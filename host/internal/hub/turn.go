@@ -39,7 +39,13 @@ func repeat(e store.Entry) turnJob {
 // hold of conv. The mutex must be held.
 func (c *Channel) startTurn(conv *conversation, job turnJob) {
 	conv.waiting = append(conv.waiting, job)
-	if conv.running {
+	c.runWaiting(conv)
+}
+
+// runWaiting lets the conversation's turns run, if nothing stands against it.
+// The mutex must be held.
+func (c *Channel) runWaiting(conv *conversation) {
+	if conv.running || conv.mending || len(conv.waiting) == 0 {
 		return
 	}
 	// A turn that can't start any more is handed over at the next start.
@@ -64,7 +70,7 @@ func (c *Channel) unpark() {
 func (conv *conversation) stop() {
 	if conv.cancel != nil {
 		conv.cancel(errStopped)
-	} else if conv.turns > 0 {
+	} else if conv.turns > conv.posted {
 		conv.stopNext = true // its commit is still under way
 	}
 }
@@ -74,7 +80,10 @@ func (c *Channel) runTurns(conv *conversation) {
 	for {
 		c.mu.Lock()
 		if len(conv.waiting) == 0 || c.hub.ctx.Err() != nil {
-			conv.waiting, conv.running = nil, false
+			conv.waiting = nil
+		}
+		if conv.waiting == nil || conv.mending {
+			conv.running = false
 			c.mu.Unlock()
 			return
 		}
@@ -88,27 +97,32 @@ func (c *Channel) runTurns(conv *conversation) {
 		}
 		c.mu.Unlock()
 
-		c.turn(ctx, conv, job)
+		posted := c.turn(ctx, conv, job)
 
 		c.mu.Lock()
 		conv.cancel = nil
-		conv.turns--
-		c.release(conv)
+		if !posted {
+			conv.turns--
+			c.release(conv)
+		}
 		c.mu.Unlock()
 		cancel(nil)
 	}
 }
 
-// turn runs one turn to its end and settles its message.
-func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
+// turn runs one turn to its end and settles its message; true = that is left to
+// the commit of its last answer.
+func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) (posted bool) {
 	select { // at once, as nearly always
 	case c.hub.slots <- struct{}{}:
 	default:
 		select {
 		case c.hub.slots <- struct{}{}:
 		case <-ctx.Done():
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.endTurn(conv, job.id, false, nil)
-			return
+			return false
 		}
 	}
 	defer func() { <-c.hub.slots }()
@@ -141,9 +155,16 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) {
 		r.apologize()
 	}
 	r.endTyping()
+	answered, posted := r.answered()
+	if posted {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	// One that is handed over once more may have been answered before, by an
 	// apology: its own state must tell.
-	c.endTurn(conv, job.id, r.answered() && !job.repeated, err)
+	c.endTurn(conv, job.id, answered && !job.repeated, err)
+	return false
 }
 
 // handle calls the agent; a panic is an error of the turn.
@@ -173,7 +194,7 @@ func (c *Channel) handle(ctx context.Context, name string, t Turn, r *reply) (er
 }
 
 // endTurn settles the message. While the host stops, nothing is settled: a turn
-// without an answer is handed over again.
+// without an answer is handed over again. The mutex must be held.
 func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool, err error) {
 	s := store.Settlement{ID: id, State: store.Handled}
 	switch {
@@ -187,7 +208,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	case err != nil:
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.change(change{conv: conv, to: s})
 }

@@ -1,6 +1,10 @@
 package store
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 func batchLen(units []*Unit) int {
 	rows, bytes := 0, 0
@@ -40,11 +44,16 @@ func (r *Row) size() int {
 // is committed alone, so that a duplicate does not hurt its neighbours.
 func (w *writer) write(units []*Unit) {
 	b := new(batch)
+	if units = w.dropFallen(units, b); len(units) == 0 {
+		return
+	}
 	err := w.attempt(units)
 	var broken *sqliteError
 	if len(units) > 1 && (errors.Is(err, ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
 		for i := range units {
-			w.finish(units[i:i+1], w.attempt(units[i:i+1]), b)
+			if rest := w.dropFallen(units[i:i+1], b); len(rest) > 0 {
+				w.finish(rest, w.attempt(rest), b)
+			}
 		}
 	} else {
 		w.finish(units, err, b)
@@ -54,6 +63,26 @@ func (w *writer) write(units []*Unit) {
 	}
 	w.db.arena.trim(w.db.tls)
 	w.tend(err)
+}
+
+// errFallen is the error of a unit behind one that failed.
+var errFallen = fmt.Errorf("%w: what comes before was not stored", ErrUnavailable)
+
+// dropFallen ends the units behind one that failed, and returns the others.
+func (w *writer) dropFallen(units []*Unit, b *batch) []*Unit {
+	fallen := func(u *Unit) bool { return u.Behind != nil && u.Behind.failed }
+	if !slices.ContainsFunc(units, fallen) {
+		return units
+	}
+	rest := make([]*Unit, 0, len(units))
+	for i, u := range units {
+		if fallen(u) {
+			w.finish(units[i:i+1], errFallen, b) // before those behind it are looked at
+		} else {
+			rest = append(rest, u)
+		}
+	}
+	return rest
 }
 
 func (w *writer) finish(units []*Unit, err error, b *batch) {
@@ -69,6 +98,7 @@ func (w *writer) finish(units []*Unit, err error, b *batch) {
 		w.unfinished.note(units)
 	}
 	for _, u := range units {
+		u.failed, u.Behind = err != nil, nil
 		if u.Done != nil {
 			u.Done(Result{Err: err, batch: b})
 		}

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -73,4 +75,46 @@ func someRow(random *rand.Rand, d Direction, rare int) *Row {
 		r.PlatformID = fmt.Sprint("p", random.Uint64())
 	}
 	return r
+}
+
+// What is behind a unit that failed fails too, in the same commit or a later one.
+func TestBehind(t *testing.T) {
+	s := opened(t)
+	_, chain := newChannel(t, s, "a")
+	conv := conversation(t, s, chain, "c")
+	in := func() *Unit {
+		return &Unit{Conversation: conv, In: &Row{Direction: In, State: Handled, Text: "in", PlatformID: "p"}}
+	}
+	out := func(text string, behind *Unit) *Unit {
+		return &Unit{Conversation: conv, Out: []Row{{Direction: Out, State: Sent, Text: text}}, Behind: behind}
+	}
+	if err := commit(s, in()); err != nil {
+		t.Fatal(err)
+	}
+	for _, together := range []bool{true, false} {
+		again := in()
+		second := out("second", again)
+		third := out("third", second)
+		fourth := out("fourth", nil)
+		fifth := out("fifth", fourth)
+		units := []*Unit{again, second, third, fourth, fifth}
+		errs := make([]error, len(units))
+		var wg sync.WaitGroup
+		for i, u := range units {
+			wg.Add(1)
+			u.Done = func(r Result) { errs[i] = r.Err; wg.Done() }
+			s.Append(u)
+			if !together {
+				wg.Wait()
+			}
+		}
+		wg.Wait()
+		if !errors.Is(errs[0], ErrDuplicate) || !errors.Is(errs[1], ErrUnavailable) || !errors.Is(errs[2], ErrUnavailable) || errs[3] != nil || errs[4] != nil {
+			t.Errorf("together %v: %v", together, errs)
+		}
+	}
+	page, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 10)
+	if err != nil || !slices.Equal(texts(page), []string{"fifth", "fourth", "fifth", "fourth", "in"}) {
+		t.Errorf("stored: %v, %v", texts(page), err)
+	}
 }

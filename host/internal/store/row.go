@@ -96,9 +96,15 @@ type Unit struct {
 	Settle       []Settlement
 	Set          *Settings // the conversation's settings from now on; nil = as they were
 
+	// Behind is a unit that was appended before this one and must be on the disk
+	// if this one is to be; nil = none. It fails with it.
+	Behind *Unit
+
 	// Done runs on the writer after the commit, or after it failed. It must
 	// not block and must not call the store, except for Append.
 	Done func(Result)
+
+	failed bool // owned by the writer
 }
 
 // Settlement moves a message to another state.

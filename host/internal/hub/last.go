@@ -1,0 +1,148 @@
+package hub
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+var errOver = errors.New("the turn is over: its last answer was given")
+
+// lastAnswer is the answer that ends a turn, on its way to the disk. Nobody
+// waits for it: so answers of one conversation share commits, as questions do.
+type lastAnswer struct {
+	c      *Channel
+	conv   *conversation // held, as long as its turn is not over
+	job    *turnJob
+	o      *outgoing
+	unit   store.Unit
+	row    [1]store.Row
+	stored func(store.MessageID, error)
+}
+
+// Last implements Reply.
+func (r *reply) Last(ctx context.Context, m message.Message, stored func(store.MessageID, error)) error {
+	if _, over := r.answered(); over {
+		return errOver
+	}
+	o, err := r.outgoing(ctx, m, r.agent)
+	if err != nil {
+		return err
+	}
+	if r.busy() { // what shows that ends with it
+		id, err := r.sendKept(ctx, o)
+		if err == nil && stored != nil {
+			stored(id, nil)
+		}
+		return err
+	}
+	r.mu.Lock()
+	r.last = true
+	r.mu.Unlock()
+	r.c.post(&lastAnswer{c: r.c, conv: r.conv, job: &r.job, o: o, stored: stored})
+	return nil
+}
+
+// busy reports that the user sees that an answer is being made.
+func (r *reply) busy() bool {
+	r.streaming.Lock()
+	defer r.streaming.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stream != nil || r.typing
+}
+
+// post begins the commit.
+func (c *Channel) post(p *lastAnswer) {
+	l := c.outlook()
+	p.row[0] = c.prepare(p.o, l.view, p.job.routing, p.conv, l.a)
+	_ = c.decide(l, p.conv, p.o, &p.row[0]) // the row says what became of it
+	p.row[0].ReplyTo = p.job.id
+	if p.row[0].Offers {
+		c.offers(p.conv, p.o)
+	}
+	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Done: p.done}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.countBacklog(p.unit.Out, 1)
+	p.conv.posted++
+	p.unit.Behind, p.conv.newest = p.conv.newest, &p.unit
+	c.hub.Store.Append(&p.unit)
+}
+
+// done runs on the writer after the commit.
+func (p *lastAnswer) done(r store.Result) {
+	c := p.c
+	c.mu.Lock()
+	if p.conv.newest == &p.unit {
+		p.conv.newest = nil
+	}
+	if r.Err == nil {
+		c.dispatch(p.o, &p.row[0])
+		if c.attached != nil {
+			r.Later(c.attached.port)
+		}
+		p.over(nil)
+	} else {
+		c.undo(p.o, &p.row[0])
+		if store.Failing(r.Err) && c.hub.ctx.Err() == nil {
+			c.keepUnstored(p)
+			c.mu.Unlock()
+			return
+		}
+		p.over(r.Err)
+	}
+	c.mu.Unlock()
+	if r.Err == nil && c.hub.Events.wanted() {
+		c.hub.created(c, p.conv, store.Row{}, p.unit.Out)
+	}
+	p.tell(p.row[0].ID, r.Err)
+}
+
+func (p *lastAnswer) tell(id store.MessageID, err error) {
+	if p.stored != nil {
+		p.stored(id, err)
+	}
+}
+
+// over ends the turn. The mutex must be held.
+func (p *lastAnswer) over(err error) {
+	p.c.endTurn(p.conv, p.job.id, err == nil && !p.job.repeated, err)
+	p.conv.posted--
+	p.conv.turns--
+	p.c.release(p.conv)
+}
+
+// keepUnstored keeps an answer that the disk did not take: nobody would ask the
+// agent once more. Those behind it come in their order, and no turn begins until
+// all are stored. The mutex must be held.
+func (c *Channel) keepUnstored(p *lastAnswer) {
+	p.conv.unstored = append(p.conv.unstored, p)
+	if !p.conv.mending {
+		// Not while the host stops: the turn is handed over at the next start.
+		p.conv.mending = c.hub.spawn(func() { c.storeUnstored(p.conv) })
+	}
+}
+
+func (c *Channel) storeUnstored(conv *conversation) {
+	ctx := c.hub.ctx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(conv.unstored) > 0 && ctx.Err() == nil {
+		p := conv.unstored[0]
+		conv.unstored = conv.unstored[1:]
+		c.mu.Unlock()
+		sent, err := c.untilStored(ctx, conv.Key, func(conv *conversation) (Sent, error) {
+			return c.send(ctx, conv, p.o, &p.job.routing, p.job.id, false)
+		})
+		c.mu.Lock()
+		p.over(err)
+		c.mu.Unlock()
+		p.tell(sent.ID, err)
+		c.mu.Lock()
+	}
+	conv.mending = false
+	c.runWaiting(conv)
+}

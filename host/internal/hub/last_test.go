@@ -1,0 +1,117 @@
+package hub_test
+
+import (
+	"context"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// counting is an agent that answers 0, 1, 2, … without waiting for the commit,
+// once it may.
+type counting struct {
+	n      atomic.Int64
+	may    chan struct{}
+	stored atomic.Int64
+	after  func(ctx context.Context, r hub.Reply) // nil = nothing
+}
+
+func (a *counting) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
+	<-a.may
+	err := r.Last(ctx, message.Text(strconv.FormatInt(a.n.Add(1)-1, 10)), func(id store.MessageID, err error) {
+		if err == nil && id != 0 {
+			a.stored.Add(1)
+		}
+	})
+	if a.after != nil {
+		a.after(ctx, r)
+	}
+	return err
+}
+
+func ask(a *hub.Attachment, n int) {
+	for range n {
+		a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "next"})
+	}
+}
+
+// wantOpen waits until n messages are stored and not answered.
+func (b *bed) wantOpen(n int) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		open, err := b.store.Unanswered(b.t.Context())
+		if err == nil && len(open) == n {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("%d messages without an answer, %v: expected %d", len(open), err, n)
+		}
+	}
+}
+
+// Answers that nobody waits for stay in order and come once each, also when the
+// disk refuses some of them for a while.
+func TestLastAnswersInOrder(t *testing.T) {
+	const questions, locks = 100, 3
+	agent := &counting{may: make(chan struct{}, questions)}
+	b := newBedWith(t, impatient, agent)
+	log := new(written)
+	a := b.attach(&port{log: log, room: -1})
+	ask(a, questions)
+	b.wantOpen(questions)
+	answered := 0
+	for range locks {
+		unlock := b.lock()
+		for range questions / (locks + 1) {
+			agent.may <- struct{}{}
+		}
+		time.Sleep(50 * time.Millisecond) // they are tried in vain meanwhile
+		if got := log.list(); len(got) != answered {
+			t.Errorf("%d written before they were stored", len(got)-answered)
+		}
+		unlock()
+		answered += questions / (locks + 1)
+		b.wantWritten(log, answered)
+	}
+	for range questions - answered {
+		agent.may <- struct{}{}
+	}
+	b.wantWritten(log, questions)
+	b.wantOpen(0)
+	for end := time.Now().Add(patience); agent.stored.Load() != questions; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("told of %d stored answers, expected %d", agent.stored.Load(), questions)
+		}
+	}
+}
+
+// A turn that gave its last answer says no more.
+func TestLastEndsTurn(t *testing.T) {
+	errs := make(chan error, 2)
+	agent := &counting{may: make(chan struct{}, 2), after: func(ctx context.Context, r hub.Reply) {
+		_, err := r.Send(ctx, message.Text("more"))
+		errs <- err
+		errs <- r.Last(ctx, message.Text("more"), nil)
+	}}
+	b := newBedWith(t, store.Options{}, agent)
+	log := new(written)
+	a := b.attach(&port{log: log, room: -1})
+	ask(a, 1)
+	agent.may <- struct{}{}
+	for range 2 {
+		if err := <-errs; err == nil {
+			t.Error("an answer behind the last one was taken")
+		}
+	}
+	b.wantWritten(log, 1)
+	agent.after = nil
+	ask(a, 1)
+	agent.may <- struct{}{}
+	b.wantWritten(log, 2)
+}
