@@ -64,6 +64,13 @@ const (
 	MetaRole          = "role"           // string: the role that another model gave
 	MetaWarnings      = "warnings"       // Problems: what was taken although it is wrong
 
+	// Of an answer to a run of a front end: which run, how long the answer took,
+	// and the message's own id. Of a user's message, the run that it began.
+	MetaRunID     = "run_id"     // string
+	MetaLatency   = "latency_ms" // number
+	MetaMessageID = "message_id" // string
+	MetaStage     = "stage"      // string, as the agent gives it
+
 	// MetaAttachments are the files that came with a message: an object
 	// {bucket, path, mime_type}, or a list of several.
 	MetaAttachments = "user_message_attachments"

@@ -133,7 +133,7 @@ func (s *server) showMessage(e store.Entry) Message {
 	m := Message{
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
 		Author: e.Origin.UserName, AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
-		ReplyCtx: json.RawMessage("null"), Metadata: message.Meta{}, State: e.State.String(), Reason: string(e.Reason),
+		ReplyCtx: json.RawMessage("null"), Metadata: e.Metadata(), State: e.State.String(), Reason: string(e.Reason),
 		SettledAt: when(e.SettledAt), PreviewHandle: e.Handle, Degraded: []render.Note{}, TS: e.ID.Time(),
 	}
 	if m.Author == "" {
@@ -145,9 +145,7 @@ func (s *server) showMessage(e store.Entry) Message {
 	if e.ReplyTo != 0 {
 		m.ReplyTo = e.ReplyTo.String()
 	}
-	// What was stored was valid JSON; a row that some other hand broke shows its text.
-	_ = json.Unmarshal(e.Meta, &m.Metadata)
-	_ = json.Unmarshal(e.Notes, &m.Degraded)
+	_ = json.Unmarshal(e.Notes, &m.Degraded) // what was stored was valid JSON; a row that some other hand broke shows its text
 	stored, _ := message.ParseParts(e.Parts)
 	if m.Parts = s.Attachments.Signed(stored, 0); len(m.Parts) == 0 {
 		m.Parts = message.Number([]message.Part{message.NewText(e.Text)})

@@ -25,14 +25,15 @@ type AgentGrant struct {
 	ExpiresAt time.Time // zero = never
 }
 
-// Gate checks channels' tokens and agents' keys.
+// Gate checks channels' tokens, agents' keys and those of the API.
 type Gate struct {
 	store *store.Store
 	now   func() time.Time
 
-	mu     sync.Mutex // guards what follows
-	tokens store.Uses
-	keys   store.Uses
+	mu      sync.Mutex // guards what follows
+	tokens  store.Uses
+	keys    store.Uses
+	apiKeys store.Uses
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
@@ -40,7 +41,7 @@ func NewGate(s *store.Store, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}
-	return &Gate{store: s, now: now, tokens: store.Uses{}, keys: store.Uses{}}
+	return &Gate{store: s, now: now, tokens: store.Uses{}, keys: store.Uses{}, apiKeys: store.Uses{}}
 }
 
 // Admit returns what the token of a channel opens, or ErrInvalid whatever is
@@ -117,18 +118,19 @@ func (g *Gate) Serve(ctx context.Context) error {
 
 func (g *Gate) flush(ctx context.Context) error {
 	g.mu.Lock()
-	tokens, keys := g.tokens, g.keys
-	g.tokens, g.keys = store.Uses{}, store.Uses{}
+	tokens, keys, apiKeys := g.tokens, g.keys, g.apiKeys
+	g.tokens, g.keys, g.apiKeys = store.Uses{}, store.Uses{}, store.Uses{}
 	g.mu.Unlock()
-	if len(tokens)+len(keys) == 0 {
+	if len(tokens)+len(keys)+len(apiKeys) == 0 {
 		return nil
 	}
-	err := g.store.Touch(ctx, tokens, keys)
+	err := g.store.Touch(ctx, tokens, keys, apiKeys)
 	if err != nil { // next time
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		again(g.tokens, tokens)
 		again(g.keys, keys)
+		again(g.apiKeys, apiKeys)
 	}
 	return err
 }

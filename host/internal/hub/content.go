@@ -15,6 +15,8 @@ import (
 func (f *inbound) content(in *wire.Inbound) *wire.Error {
 	f.asked = message.Message{Role: message.RoleUser, Status: message.StatusCompleted, Text: in.Text}
 	switch {
+	case f.said != nil:
+		return f.admitSaid()
 	case in.Later == nil:
 		return nil
 	case in.Type == wire.TypeFormSubmit:

@@ -181,6 +181,7 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 			return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}
 		}
 		for i := range answers {
+			answers[i].Meta = stamped(answers[i].Meta, f.asked.Meta, f.since)
 			if err := c.hub.keep(c.hub.ctx, c.owner, &answers[i]); err != nil {
 				c.hub.Log.Error("agent's answer refused", "agent", s.agent, "channel", s.policy.Name, "error", err)
 				return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -15,6 +16,9 @@ type inbound struct {
 	ref  string
 	of   *store.Entry // the message that an edit, a deletion or a reaction concerns; nil = not known
 	row  store.Row
+
+	said  *message.Message // by a front end; nil = the frame says it
+	since time.Time        // when said came
 
 	asked message.Message // by the user, with addresses as they are stored
 	given Turn            // to an agent that answers at once
@@ -30,9 +34,11 @@ type inbound struct {
 // Receive takes a message or an action. It commits it, then answers it; the
 // port's Settled is called once for each frame. A frame of an attachment that
 // is not current any more doesn't count.
-func (a *Attachment) Receive(in *wire.Inbound) {
+func (a *Attachment) Receive(in *wire.Inbound) { a.receive(in, nil, time.Time{}) }
+
+func (a *Attachment) receive(in *wire.Inbound, said *message.Message, since time.Time) {
 	c := a.channel
-	f := &inbound{a: a, ref: in.MessageID}
+	f := &inbound{a: a, ref: in.MessageID, said: said, since: since}
 	key := in.ConversationID
 	if key == "" {
 		key = in.SessionKey
@@ -68,6 +74,7 @@ func (f *inbound) done(r store.Result) {
 	kept := r.Err == nil || errors.Is(r.Err, store.ErrDuplicate)
 	if kept { // acknowledged, then answered
 		f.a.port.Settled(f.ref, nil)
+		f.follow(r.Err != nil)
 	}
 	c.mu.Lock()
 	if r.Err == nil {
@@ -78,6 +85,7 @@ func (f *inbound) done(r store.Result) {
 			f.turn.id = f.row.ID
 			c.startTurn(f.conv, *f.turn)
 		} else {
+			c.over(f.row.ID, f.row.Reason)
 			c.release(f.conv)
 		}
 	} else {

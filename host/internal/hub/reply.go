@@ -56,6 +56,7 @@ func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (
 		return nil, err
 	}
 	o := &outgoing{message: m, agent: agent}
+	o.message.Meta = stamped(m.Meta, r.job.message.Meta, r.job.id.Time())
 	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
@@ -173,6 +174,7 @@ func (r *reply) breakStream(err error) {
 		status = message.StatusError
 	}
 	o := &outgoing{message: message.Text(s.shown()), agent: r.agent}
+	o.message.Meta = stamped(nil, r.job.message.Meta, r.job.id.Time())
 	_, herr := r.untilStored(r.c.hub.ctx, func(conv *conversation) (Sent, error) { return s.end(r.c.hub.ctx, conv, o, status) })
 	if herr != nil {
 		r.c.hub.Log.Error("broken answer not ended", "message", s.id, "error", herr)

@@ -200,6 +200,7 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	switch {
 	case err == nil && answered:
 		c.hub.Store.Handled(id)
+		c.over(id, "")
 		return
 	case c.hub.ctx.Err() != nil:
 		return
@@ -208,5 +209,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	case err != nil:
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
 	}
-	c.change(change{conv: conv, to: s})
+	c.change(change{conv: conv, to: s, then: func(error) { c.over(id, s.Reason) }})
 }

@@ -186,6 +186,12 @@ func (s *Store) ChannelByKey(ctx context.Context, key int64) (Channel, error) {
 	return found(row, err)
 }
 
+// ChannelOfKind reads the oldest channel of a kind of which the host makes one.
+func (s *Store) ChannelOfKind(ctx context.Context, kind string) (Channel, error) {
+	row, err := s.read.ChannelByKind(ctx, kind)
+	return found(row, err)
+}
+
 func found(row db.Channel, err error) (Channel, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Channel{}, ErrNotFound

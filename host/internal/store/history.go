@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -23,6 +24,18 @@ type Entry struct {
 	Turn           int64
 	Origin         Origin
 	SettledAt      time.Time // when its state last changed; zero = never since it was committed
+}
+
+// Metadata is the message's metadata. An answer to a run of a front end has its
+// own id among them, which is known only once it is stored.
+func (e *Entry) Metadata() message.Meta {
+	meta := message.Meta{}
+	// What was stored was valid JSON; of a row that some other hand broke nothing is known.
+	_ = json.Unmarshal(e.Meta, &meta)
+	if _, ok := meta[message.MetaRunID]; ok && e.Direction == Out {
+		meta = meta.With(message.MetaMessageID, e.ID.String())
+	}
+	return meta
 }
 
 func (s *Store) entry(e db.Entry) (Entry, error) {

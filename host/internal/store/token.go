@@ -107,8 +107,9 @@ func (s *Store) Tokens(ctx context.Context, channel, after int64, n int) ([]Toke
 // Uses are when credentials were last used, by id.
 type Uses = map[int64]time.Time
 
-// Touch notes when tokens of channels and keys of agents were last used.
-func (s *Store) Touch(ctx context.Context, tokens, keys Uses) error {
+// Touch notes when tokens of channels, keys of agents and keys of the API were
+// last used.
+func (s *Store) Touch(ctx context.Context, tokens, keys, apiKeys Uses) error {
 	return s.change(func(q *db.Queries) error {
 		for id, at := range tokens {
 			if err := q.TouchToken(ctx, db.TouchTokenParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
@@ -117,6 +118,11 @@ func (s *Store) Touch(ctx context.Context, tokens, keys Uses) error {
 		}
 		for id, at := range keys {
 			if err := q.TouchAgentKey(ctx, db.TouchAgentKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
+				return fmt.Errorf("note key use: %w", err)
+			}
+		}
+		for id, at := range apiKeys {
+			if err := q.TouchKey(ctx, db.TouchKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
 				return fmt.Errorf("note key use: %w", err)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 
 // Metadata keys beside those of package message.
 const (
-	MetaRunID   = "run_id"  // string: the runId
-	MetaPayload = "payload" // any: the forwardedProps
+	MetaRunID   = message.MetaRunID // string: the runId
+	MetaPayload = "payload"         // any: the forwardedProps
 )
 
 // A form is how the content came, where its parts don't tell.

@@ -29,6 +29,18 @@ type AgentKey struct {
 	LastUsedAt sql.NullInt64
 }
 
+type ApiKey struct {
+	ID         int64
+	Name       string
+	Hash       []byte
+	Hint       string
+	Scopes     string
+	CreatedAt  int64
+	ExpiresAt  sql.NullInt64
+	RevokedAt  sql.NullInt64
+	LastUsedAt sql.NullInt64
+}
+
 type Audit struct {
 	ID     int64
 	At     int64

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+)
+
+// Key is a credential of the API without its secret.
+type Key struct {
+	Token  // its id is never 0, and never used again; it has no owner
+	Name   string
+	Scopes []string
+}
+
+// CreateKey adds a key. Errors are ErrNameTaken, by a key that is not revoked,
+// ErrTokenTaken and those of storage.
+func (s *Store) CreateKey(ctx context.Context, name string, scopes []string, n NewToken, by Change) (Key, error) {
+	var made Key
+	err := s.change(func(q *db.Queries) error {
+		row, err := q.InsertKey(ctx, db.InsertKeyParams{
+			Name: name, Hash: n.Hash, Hint: n.Hint, Scopes: list(scopes), CreatedAt: s.now().UnixMilli(), ExpiresAt: nullTime(n.ExpiresAt),
+		})
+		switch {
+		case breaks(err, "api_key.name"):
+			return ErrNameTaken
+		case breaks(err, "api_key.hash"):
+			return ErrTokenTaken
+		case err != nil:
+			return fmt.Errorf("insert key: %w", err)
+		}
+		if made, err = key(row); err != nil {
+			return err
+		}
+		return s.audit(ctx, q, by)
+	})
+	return made, err
+}
+
+// RevokeKey ends a key at once, by its id or, if it is live, its name; a second
+// time changes nothing.
+func (s *Store) RevokeKey(ctx context.Context, ref string, by Change) (Key, error) {
+	var found Key
+	err := s.change(func(q *db.Queries) error {
+		id, err := strconv.ParseInt(ref, 10, 64)
+		if err != nil {
+			id = 0
+		}
+		row, err := q.KeyByRef(ctx, db.KeyByRefParams{ID: id, Name: ref})
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		}
+		if err != nil {
+			return fmt.Errorf("read key: %w", err)
+		}
+		if found, err = key(row); err != nil || !found.RevokedAt.IsZero() {
+			return err
+		}
+		if err := q.RevokeKey(ctx, db.RevokeKeyParams{RevokedAt: nullTime(s.now()), ID: row.ID}); err != nil {
+			return fmt.Errorf("revoke key: %w", err)
+		}
+		by.Target = found.Name
+		return s.audit(ctx, q, by)
+	})
+	return found, err
+}
+
+// KeyByHash finds a key, live or not.
+func (s *Store) KeyByHash(ctx context.Context, hash []byte) (Key, error) {
+	row, err := s.read.KeyByHash(ctx, hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, ErrNotFound
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("read key: %w", err)
+	}
+	return key(row)
+}
+
+// Keys reads up to n keys, oldest first, from behind id after.
+func (s *Store) Keys(ctx context.Context, after int64, n int) ([]Key, error) {
+	rows, err := s.read.Keys(ctx, db.KeysParams{After: after, N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	out := make([]Key, len(rows))
+	for i, r := range rows {
+		if out[i], err = key(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func key(r db.ApiKey) (Key, error) {
+	k := Key{Name: r.Name, Token: token(db.Token{
+		ID: r.ID, Hash: r.Hash, Hint: r.Hint, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, RevokedAt: r.RevokedAt, LastUsedAt: r.LastUsedAt,
+	})}
+	if err := json.Unmarshal([]byte(r.Scopes), &k.Scopes); err != nil {
+		return Key{}, fmt.Errorf("key %s: scopes: %w", r.Name, err)
+	}
+	return k, nil
+}
