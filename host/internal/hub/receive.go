@@ -2,7 +2,6 @@ package hub
 
 import (
 	"errors"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -17,8 +16,7 @@ type inbound struct {
 	of   *store.Entry // the message that an edit, a deletion or a reaction concerns; nil = not known
 	row  store.Row
 
-	said  *message.Message // by a front end; nil = the frame says it
-	since time.Time        // when said came
+	said *said // by a front end; nil = the frame says it
 
 	asked message.Message // by the user, with addresses as they are stored
 	given Turn            // to an agent that answers at once
@@ -34,11 +32,11 @@ type inbound struct {
 // Receive takes a message or an action. It commits it, then answers it; the
 // port's Settled is called once for each frame. A frame of an attachment that
 // is not current any more doesn't count.
-func (a *Attachment) Receive(in *wire.Inbound) { a.receive(in, nil, time.Time{}) }
+func (a *Attachment) Receive(in *wire.Inbound) { a.receive(in, nil) }
 
-func (a *Attachment) receive(in *wire.Inbound, said *message.Message, since time.Time) {
+func (a *Attachment) receive(in *wire.Inbound, said *said) {
 	c := a.channel
-	f := &inbound{a: a, ref: in.MessageID, said: said, since: since}
+	f := &inbound{a: a, ref: in.MessageID, said: said}
 	key := in.ConversationID
 	if key == "" {
 		key = in.SessionKey

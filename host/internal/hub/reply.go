@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -124,14 +125,18 @@ func (r *reply) answered() (sent, posted bool) {
 }
 
 // apologize tells the user that no answer comes, unless notices are muted.
-func (r *reply) apologize() {
+func (r *reply) apologize(err error) {
+	text := "Sorry, no answer could be made. Please try again."
 	r.c.mu.Lock()
 	muted := r.conv.settings.Muted
+	if a := r.c.attached; a != nil && a.Away != "" && errors.Is(err, ErrAway) {
+		text = a.Away
+	}
 	r.c.mu.Unlock()
 	if muted {
 		return
 	}
-	m := message.Text("Sorry, no answer could be made. Please try again.")
+	m := message.Text(text)
 	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
 	if _, err := r.send(r.c.hub.ctx, m, ""); err != nil {
 		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)

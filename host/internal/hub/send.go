@@ -16,7 +16,7 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 	if row.Status == message.StatusStreaming {
 		return
 	}
-	o.parcel.ID = row.ID
+	o.parcel.ID, o.parcel.ReplyTo = row.ID, row.ReplyTo
 	switch row.State {
 	case store.Sent:
 		switch {
@@ -49,10 +49,12 @@ func (c *Channel) countBacklog(rows []store.Row, by int) {
 	}
 }
 
-// Outgoing is a message that nobody asked for: an operator's, or a test.
+// Outgoing is a message that nobody waits for: an operator's, a test, or what an
+// agent says on its own.
 type Outgoing struct {
 	Conversation string
 	Message      message.Message // what it does to an earlier one, its metadata say (render.ActOf)
+	Agent        string          // who speaks; "" = the host or an operator
 }
 
 // Sent is what became of a message.
@@ -74,7 +76,7 @@ func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, 
 	if err != nil {
 		return Sent{}, err
 	}
-	o := &outgoing{message: out.Message}
+	o := &outgoing{message: out.Message, agent: out.Agent}
 	if err := h.keep(ctx, row.ID, &o.message); err != nil {
 		c.mu.Lock()
 		c.release(conv)

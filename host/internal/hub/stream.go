@@ -21,6 +21,7 @@ const streamInterval = 50 * time.Millisecond
 type stream struct {
 	c       *Channel
 	id      store.MessageID
+	replyTo store.MessageID
 	routing wire.Routing
 
 	mu    sync.Mutex // guards what follows
@@ -53,7 +54,7 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	if err != nil {
 		return nil, err
 	}
-	return &stream{c: c, id: sent.ID, routing: job.routing}, nil
+	return &stream{c: c, id: sent.ID, replyTo: job.id, routing: job.routing}, nil
 }
 
 // streamed is the metadata of a message that was shown while it was made.
@@ -149,7 +150,7 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 
 func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, status message.Status) (Sent, error) {
 	c := s.c
-	row.ID, row.Status = s.id, status
+	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
 	done := make(chan error, 1)
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,

@@ -152,7 +152,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) (po
 	r.breakStream(err)
 	if err != nil && c.hub.ctx.Err() == nil {
 		c.hub.Log.Error("turn failed", "channel", channel, "agent", name, "message", job.id, "error", err)
-		r.apologize()
+		r.apologize(err)
 	}
 	r.endTyping()
 	answered, posted := r.answered()
