@@ -2,14 +2,16 @@ package main
 
 import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	agentbridle "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // registerAgents names the kinds of agents. url is where others reach the host.
-func registerAgents(r *agent.Roster, url string) {
+func registerAgents(r *agent.Roster, url string, bridles *agentbridle.Agents) {
 	r.Register("echo", agent.Kind{
 		About: "Answers what it is told; built in",
 		Make:  func(store.Agent) (hub.Agent, error) { return &agent.Echo{Assets: url + "/assets/"}, nil },
 	})
+	r.Register(agentbridle.Kind, bridles.Kind())
 }

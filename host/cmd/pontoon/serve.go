@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	agentbridle "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
@@ -24,7 +26,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -72,6 +76,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	_ = f.MarkHidden("no-shim")
 	f.StringVar(&profiles, "profile", "", "directory for a profile of processor time and one of allocations, written at the end: for developers")
 	_ = f.MarkHidden("profile")
+	c.BridleSecret, c.BridleAPIKey = os.Getenv("PONTOON_BRIDLE_JWT_SECRET"), os.Getenv("PONTOON_BRIDLE_API_KEY")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
 	return cmd
 }
@@ -125,7 +130,10 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	})
 	defer roster.Close()
 	defer h.Close()
-	registerAgents(roster, url)
+	gate := auth.NewGate(st, nil)
+	bridles := agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, HostKey: c.BridleAPIKey, Log: log})
+	defer bridles.Close()
+	registerAgents(roster, url, bridles)
 	if err := roster.Load(ctx, st); err != nil {
 		return fmt.Errorf("load agents: %w", err)
 	}
@@ -134,7 +142,13 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	} else if n > 0 {
 		log.Info("open messages handed over again", "count", n)
 	}
-	gate := auth.NewGate(st, nil)
+	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: h, Agents: bridles, Secret: c.BridleSecret, Log: log})
+	if err != nil {
+		return err
+	}
+	defer browsers.Close()
+	io := newSocketIO(c, bridles, browsers, log)
+	defer io.Close()
 	slots := bridge.New(h, gate, bridge.Options{Log: log})
 	plugins, err := newSupervisor(c, st, h, slots, log)
 	if err != nil {
@@ -144,7 +158,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Bridle: browsers, SocketIO: io, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -153,8 +167,18 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, plugins, files, endStreams}
+	run := services{log, srv, ln, st, gate, slots, bridles, browsers, io, plugins, files, endStreams}
 	return advise(run.serve(ctx), c.Data)
+}
+
+// newSocketIO serves browsers and agents that come as Bridle's do.
+func newSocketIO(c config.Serve, agents *agentbridle.Agents, browsers *bridle.Front, log *slog.Logger) *socketio.Server {
+	return socketio.New(socketio.Options{
+		Namespaces: map[string]socketio.Namespace{agentbridle.Namespace: agents, bridle.Namespace: browsers}, Log: log,
+		Origin: func(r *http.Request) bool {
+			return socketio.SameOrigin(r) || slices.Contains(c.AllowOrigin, r.Header.Get("Origin"))
+		},
+	})
 }
 
 // openStore opens the database, after a backup if it must be migrated. If it is
@@ -203,6 +227,9 @@ type services struct {
 	store      *store.Store
 	gate       *auth.Gate
 	slots      *bridge.Slots
+	bridles    *agentbridle.Agents
+	browsers   *bridle.Front
+	io         *socketio.Server
 	plugins    *supervisor.Supervisor
 	files      *attach.Store
 	endStreams func() // ends the API's long answers
@@ -225,6 +252,9 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "storage", s.store.Serve)
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
+	start(&rest, "agents of Bridle", s.bridles.Serve)
+	start(&rest, "browsers of Bridle", s.browsers.Serve)
+	start(&rest, "socket.io", s.io.Serve)
 	start(&rest, "attachments", s.files.Serve)
 	start(&rest, "heap", serveHeap)
 	start(&plugins, "plugins", s.plugins.Serve)
@@ -240,6 +270,8 @@ func (s *services) serve(ctx context.Context) error {
 	plugins.Wait() // while their last words can still be taken
 	s.endStreams()
 	s.slots.Close()
+	s.browsers.Close()
+	s.io.Close()
 	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer done()
 	if err := s.srv.Shutdown(deadline); err != nil {

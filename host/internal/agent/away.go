@@ -12,6 +12,9 @@ type away struct{ why string }
 
 var _ hub.Agent = away{}
 
+// Connected reports that nobody is there.
+func (a away) Connected() bool { return false }
+
 // Handle implements hub.Agent.
 func (a away) Handle(context.Context, hub.Turn, hub.Reply) error {
 	return fmt.Errorf("%w: %s", hub.ErrAway, a.why)

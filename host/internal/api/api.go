@@ -18,13 +18,15 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Plugins, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Plugins, Bridle, SocketIO, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
@@ -32,6 +34,8 @@ type Options struct {
 	Slots       *bridge.Slots
 	Plugins     *supervisor.Supervisor // nil = the host runs none
 	Keys        *auth.Keys
+	Bridle      *bridle.Front // nil = no browsers of Bridle
+	SocketIO    http.Handler  // nil = none
 	Assets      fs.FS
 	Log         *slog.Logger
 	Version     string
@@ -104,6 +108,12 @@ func New(ctx context.Context, o Options) http.Handler {
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
 	mux.HandleFunc("GET "+schemaPath, s.schema)
 	mux.Handle(attach.SignPath, o.Attachments)
+	if o.SocketIO != nil {
+		mux.Handle(socketio.Path, o.SocketIO)
+	}
+	if o.Bridle != nil {
+		o.Bridle.Routes(mux, problem)
+	}
 	mux.HandleFunc("/", s.notFound)
 	return s.recoverer(s.cors(secure(plainJSON(mux))))
 }

@@ -89,6 +89,9 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if row.Kind == supervisor.Kind {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")
 	}
+	if builtIn(row) {
+		return nil, huma.Error409Conflict("channel " + row.Name + " is built in, and has no token")
+	}
 	b := rotateBody{}
 	if in.Body != nil {
 		b = *in.Body

@@ -40,6 +40,8 @@ type conn struct {
 	probing  bool           // the client is changing to a WebSocket
 	ended    bool
 	why      string    // it ended
+	doomed   string    // why it is about to end, once what waits is written; "" = it is not
+	since    time.Time // when it was doomed
 	bare     time.Time // since when it has no sockets; zero = it has
 	heard    time.Time
 	pinged   time.Time
@@ -96,6 +98,29 @@ func (c *conn) end(why string) {
 	c.cancel() // whoever writes closes the WebSocket
 	c.s.Log.Debug("socket.io connection ended", "remote", c.remote, "reason", why)
 	c.s.forget(c)
+}
+
+// drop ends the connection once what waits is written, or soon.
+func (c *conn) drop(why string) {
+	c.mu.Lock()
+	if c.doomed == "" {
+		c.doomed, c.since = why, time.Now()
+	}
+	c.mu.Unlock()
+	c.stir()
+}
+
+// endDoomed ends a connection that drop was called for, and that has written all.
+func (c *conn) endDoomed() {
+	c.mu.Lock()
+	why := c.doomed
+	if len(c.queue) > 0 {
+		why = ""
+	}
+	c.mu.Unlock()
+	if why != "" {
+		c.end(why)
+	}
 }
 
 // sweep tells the sockets that nothing comes any more.
@@ -236,6 +261,7 @@ func (c *conn) connect(p packet) error {
 // pulse pings when it is time, and ends who is silent or opens nothing.
 func (c *conn) pulse(now time.Time) {
 	c.mu.Lock()
+	late := c.doomed != "" && now.Sub(c.since) >= time.Second
 	silent := c.awaiting && now.Sub(c.pinged) >= c.s.PingTimeout
 	bare := !c.bare.IsZero() && now.Sub(c.bare) >= c.s.ConnectTimeout
 	ping := !c.awaiting && now.Sub(c.pinged) >= c.s.PingInterval
@@ -244,6 +270,8 @@ func (c *conn) pulse(now time.Time) {
 	}
 	c.mu.Unlock()
 	switch {
+	case late:
+		c.end("dropped")
 	case silent:
 		c.end("ping timeout")
 	case bare:

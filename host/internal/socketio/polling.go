@@ -49,6 +49,7 @@ func (c *conn) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = out.SetWriteDeadline(time.Time{})
+	c.endDoomed()
 }
 
 // await is what a poll is answered with; nil = the session has ended, or the

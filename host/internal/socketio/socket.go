@@ -88,3 +88,7 @@ func (s *Socket) acknowledge(id string, err error) {
 	p := packet{kind: kindAck, namespace: s.namespace, id: id, data: data}
 	s.c.enqueue(p.append(nil))
 }
+
+// Drop ends the client's whole connection, which it takes for a broken one: it
+// comes back by itself.
+func (s *Socket) Drop(why string) { s.c.drop(why) }

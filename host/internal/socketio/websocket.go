@@ -132,11 +132,11 @@ func (c *conn) write(ws transport.Conn) {
 		queue := c.queue
 		c.queue, c.bytes = nil, 0
 		c.mu.Unlock()
-		if len(queue) == 0 {
-			continue
+		if len(queue) > 0 {
+			if err := ws.Write(queue...); err != nil {
+				c.end("write: " + err.Error())
+			}
 		}
-		if err := ws.Write(queue...); err != nil {
-			c.end("write: " + err.Error())
-		}
+		c.endDoomed()
 	}
 }

@@ -35,7 +35,6 @@ const (
 	CodeReplaced       = "REPLACED"
 	CodeBadMessage     = "BAD_MESSAGE"
 	CodeUnknownClient  = "UNKNOWN_CLIENT"
-	CodeUnknownEvent   = "UNKNOWN_EVENT"
 )
 
 // Away is what a browser is told whose agent is not there.

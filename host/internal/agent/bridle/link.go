@@ -139,10 +139,8 @@ func (l *link) Event(name string, args []json.RawMessage) error {
 		l.emit("pong", pong{"pong", now()})
 		return nil
 	case eventMessage, eventStream, eventStreamEnd, eventTyping:
-	default:
-		err := fmt.Errorf("found the event %.64q, expected register, message, stream, stream_end, typing or ping", name)
-		l.fail(CodeUnknownEvent, err.Error(), "")
-		return err
+	default: // of a newer Bridle
+		return fmt.Errorf("found the event %.64q, expected register, message, stream, stream_end, typing or ping", name)
 	}
 	f, err := readFrame(name, args)
 	if err != nil {
