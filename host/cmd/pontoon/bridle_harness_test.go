@@ -100,8 +100,8 @@ func (b *bridleHost) expect(token, method, path, body string, status int) string
 
 // installed is a directory with the packages of testdata/bridle, installed once.
 var installed = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "pontoon-npm-")
-	if err != nil {
+	dir := filepath.Join(testDir, "npm")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
 	for _, name := range []string{"package.json", "package-lock.json", "client.mjs"} {

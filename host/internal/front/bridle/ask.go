@@ -28,7 +28,7 @@ var errNoAgent = errors.New("no agent has this name")
 type question struct {
 	browser *browser   // that sent it; nil = it came by HTTP
 	stored  chan error // holds one: how its commit went; nil = nobody waits
-	answer  chan *said // holds one: its first answer, or nil that there will be none; nil = nobody waits
+	answer  chan reply // holds one: its first answer, or why there will be none; nil = nobody waits
 
 	ref string
 	id  store.MessageID // guarded by Front.mu
@@ -44,11 +44,18 @@ func (q *question) settle(err error) {
 	}
 }
 
+// reply is the first answer; err is why there is none. Neither: it failed, or
+// the host stops.
+type reply struct {
+	said *said
+	err  error
+}
+
 // reply gives whoever waits the first answer.
-func (q *question) reply(s *said) {
+func (q *question) reply(r reply) {
 	if q.answer != nil {
 		select {
-		case q.answer <- s:
+		case q.answer <- r:
 		default: // it has one
 		}
 	}

@@ -187,7 +187,7 @@ func (f *Front) cut(code, why string) {
 		q.settle(refusal{code, why})
 	}
 	for _, q := range f.ids {
-		q.reply(nil)
+		q.reply(reply{})
 	}
 	clear(f.asked)
 	clear(f.ids)

@@ -186,6 +186,8 @@ func (h routes) deny(w http.ResponseWriter, err error) {
 			status = http.StatusRequestEntityTooLarge
 		case codeRate:
 			status = http.StatusTooManyRequests
+		case codeForbidden:
+			status = http.StatusForbidden
 		case codeStorage, codeDisabled, codeStopping:
 			status = http.StatusServiceUnavailable
 		case codeInternal:
@@ -231,7 +233,7 @@ func (h routes) sync(w http.ResponseWriter, r *http.Request, u *user) {
 		return
 	}
 	defer h.f.endSync(key)
-	q := &question{stored: make(chan error, 1), answer: make(chan *said, 1)}
+	q := &question{stored: make(chan error, 1), answer: make(chan reply, 1)}
 	err := h.f.ask(u, agent, beside{}, in, q)
 	if errors.Is(err, errNoAgent) {
 		s := unknownAgent()
@@ -262,11 +264,14 @@ func (f *Front) wait(ctx context.Context, q *question) (*said, error) {
 			if err != nil {
 				return nil, err
 			}
-		case s := <-q.answer:
-			if s == nil {
+		case r := <-q.answer:
+			if r.said == nil && r.err == nil {
 				return timeout(), nil
 			}
-			own := *s
+			if r.err != nil {
+				return nil, r.err
+			}
+			own := *r.said
 			own.Type = ""
 			return &own, nil
 		case <-late:

@@ -45,7 +45,7 @@ func (f *Front) Offer(p hub.Parcel) bool {
 	} else if s := whole(&p); s != nil {
 		name, data = s.Type, s
 		if q != nil && p.ReplyTo != 0 {
-			q.reply(s)
+			q.reply(reply{said: s})
 		}
 	}
 	if name == "" || len(all) == 0 {
@@ -165,11 +165,15 @@ func (f *Front) Over(id store.MessageID, why store.Reason) {
 	if q == nil {
 		return
 	}
-	if why == store.ReasonRejected && q.browser != nil {
-		q.browser.fail(codeForbidden, "the channel does not take messages of this user")
-	}
-	if why != "" {
-		q.reply(nil)
+	switch why {
+	case "":
+	case store.ReasonRejected:
+		r := refusal{codeForbidden, "the channel does not take messages of this user"}
+		if q.reply(reply{err: r}); q.browser != nil {
+			q.browser.fail(r.code, r.why)
+		}
+	default:
+		q.reply(reply{})
 	}
 	if q.answer == nil || why != "" {
 		delete(f.ids, id)
