@@ -182,18 +182,25 @@ func (c *socket) join() {
 // get and post are a raw client by polling.
 func (s *server) get(query string) (int, string) {
 	s.t.Helper()
-	resp, err := http.Get(s.url + "?EIO=4&transport=polling" + query)
-	return s.read(resp, err)
+	return s.do("GET", "?EIO=4&transport=polling"+query, "", "")
 }
 
 func (s *server) post(query, body string) (int, string) {
 	s.t.Helper()
-	resp, err := http.Post(s.url+"?EIO=4&transport=polling"+query, "text/plain;charset=UTF-8", strings.NewReader(body))
-	return s.read(resp, err)
+	return s.do("POST", "?EIO=4&transport=polling"+query, "", body)
 }
 
-func (s *server) read(resp *http.Response, err error) (int, string) {
+func (s *server) do(method, query, origin, body string) (int, string) {
 	s.t.Helper()
+	req, err := http.NewRequest(method, s.url+query, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "text/plain;charset=UTF-8")
+	if origin != "" {
+		req.Header.Set("Origin", origin)
+	}
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -351,8 +358,7 @@ func TestBadClients(t *testing.T) {
 		"?transport=polling": 400, "?EIO=3&transport=polling": 400, "?EIO=4": 400, "?EIO=4&transport=webtransport": 400, "?EIO=4&transport=polling&sid=x": 400,
 		"?EIO=4&transport=websocket": 400, "?EIO=4&transport=websocket&sid=x": 400,
 	} {
-		resp, err := http.Get(s.url + query)
-		if got, body := s.read(resp, err); got != status {
+		if got, body := s.do("GET", query, "", ""); got != status {
 			t.Errorf("%s: %d %s", query, got, body)
 		}
 	}
@@ -365,15 +371,7 @@ func TestBadClients(t *testing.T) {
 func TestOrigins(t *testing.T) {
 	s := start(t, Options{})
 	for origin, status := range map[string]int{"": 200, "https://evil.example.com": 403, "null": 403, strings.TrimSuffix(s.url, Path): 200} {
-		req, err := http.NewRequest("GET", s.url+"?EIO=4&transport=polling", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if origin != "" {
-			req.Header.Set("Origin", origin)
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if got, _ := s.read(resp, err); got != status {
+		if got, _ := s.do("GET", "?EIO=4&transport=polling", origin, ""); got != status {
 			t.Errorf("%q: %d, expected %d", origin, got, status)
 		}
 	}

@@ -113,7 +113,7 @@ func start(t *testing.T, o Options) *setup {
 	web := httptest.NewServer(io)
 	s.url = "ws" + strings.TrimPrefix(web.URL, "http") + socketio.Path + "?EIO=4&transport=websocket"
 	t.Cleanup(func() {
-		s.Agents.Close()
+		s.Close()
 		io.Close()
 		web.Close()
 		if err := st.Close(); err != nil {

@@ -112,7 +112,7 @@ func start(t *testing.T, change func(*Options)) *setup {
 	web := httptest.NewServer(mux)
 	s.url = web.URL
 	t.Cleanup(func() {
-		s.Front.Close()
+		s.Close()
 		web.Close()
 		http.DefaultClient.CloseIdleConnections()
 		h.Close()
@@ -277,7 +277,7 @@ func TestSyncLimits(t *testing.T) {
 	if got := <-s.sync(t.Context(), "u9", "slow", "x"); got.status != http.StatusServiceUnavailable {
 		t.Errorf("a fourth call: %+v", got)
 	}
-	s.Front.Close()
+	s.Close()
 	for _, w := range waiting { // they end with the host
 		if got := <-w; got.status != 200 || !strings.Contains(got.body, "Timeout") {
 			t.Errorf("%+v", got)
