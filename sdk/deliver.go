@@ -125,9 +125,9 @@ func (d *delivery) answeredAs() string {
 func (d *delivery) outcome(a answer) (again bool, err error) {
 	switch {
 	case a.refuse != nil:
-		return a.refuse.Retryable(), &RejectedError{Reason: a.refuse.Error()}
+		return a.refuse.Retryable(), &RejectedError{Reason: a.refuse.Error(), Retryable: a.refuse.Retryable()}
 	case !a.ack.OK:
-		return a.ack.Retryable, &RejectedError{Reason: a.ack.Error}
+		return a.ack.Retryable, &RejectedError{Reason: a.ack.Error, Retryable: a.ack.Retryable}
 	}
 	if d.event.Cursor != "" {
 		d.host.links.committed(d.event.Cursor)

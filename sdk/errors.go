@@ -24,7 +24,10 @@ type RegisterError struct{ Reason string }
 func (e *RegisterError) Error() string { return "host refused to register this adapter: " + e.Reason }
 
 // RejectedError is the host's word that it does not take an event or a file.
-type RejectedError struct{ Reason string }
+type RejectedError struct {
+	Reason    string
+	Retryable bool // it may later
+}
 
 func (e *RejectedError) Error() string { return "the host does not take it: " + e.Reason }
 

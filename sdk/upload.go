@@ -67,11 +67,11 @@ func (h *Host) reserve(ctx context.Context, what wire.Later) (*wire.UploadAck, e
 		case a.upload != nil && a.upload.Error == "":
 			return a.upload, nil
 		case a.upload != nil:
-			return nil, &RejectedError{Reason: a.upload.Error}
+			return nil, &RejectedError{Reason: a.upload.Error, Retryable: a.upload.Retryable}
 		case a.refuse != nil:
-			return nil, &RejectedError{Reason: a.refuse.Error()}
+			return nil, &RejectedError{Reason: a.refuse.Error(), Retryable: a.refuse.Retryable()}
 		default: // the acknowledgement of a frame that was one too many for now
-			return nil, &RejectedError{Reason: a.ack.Error}
+			return nil, &RejectedError{Reason: a.ack.Error, Retryable: a.ack.Retryable}
 		}
 	}
 }
@@ -97,7 +97,7 @@ func put(ctx context.Context, address, mimeType string, body io.Reader, size int
 	if json.Unmarshal(text, &problem) != nil || problem.Detail == "" {
 		problem.Detail = resp.Status
 	}
-	return &RejectedError{Reason: problem.Detail}
+	return &RejectedError{Reason: problem.Detail, Retryable: resp.StatusCode >= 500 || resp.StatusCode == http.StatusTooManyRequests}
 }
 
 // measured is r with its size. done frees what that took.

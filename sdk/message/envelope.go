@@ -110,5 +110,5 @@ func (m *Message) All() []Part {
 	if len(m.Parts) > 0 {
 		return m.Parts
 	}
-	return Number([]Part{NewText(m.Text)})
+	return Alone(m.Text)
 }

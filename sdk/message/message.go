@@ -212,6 +212,13 @@ func Number(parts []Part) []Part {
 	return parts
 }
 
+// Alone are the parts of a message that is text and nothing else, numbered.
+func Alone(text string) []Part {
+	raw := make([]byte, 0, len(text)+len(`{"type":"text","text":"","id":"p1"}`)+8)
+	raw = wire.AppendString(append(raw, `{"type":"text","text":`...), text)
+	return []Part{{Type: TypeText, raw: append(raw, `,"id":"p1"}`...)}}
+}
+
 // id is the part's id as a string; "" if it has none. One of another type
 // counts, as it came.
 func (p Part) id() string {

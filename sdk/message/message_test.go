@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -97,6 +98,23 @@ func TestRollUp(t *testing.T) {
 	}
 	if m := Text("a"); m.Text != "a" || m.Parts != nil || m.Role != RoleAgent || m.Status != StatusCompleted {
 		t.Errorf("Text: %+v", m)
+	}
+}
+
+func TestAlone(t *testing.T) {
+	for _, text := range []string{"", "a", "<b>\u2028é\x01\"\\\xff"} {
+		got, err := json.Marshal(Alone(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := json.Marshal(Number([]Part{NewText(text)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var a, b any
+		if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal(want, &b)); err != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%q: %s, want %s, %v", text, got, want, err)
+		}
 	}
 }
 

@@ -81,6 +81,7 @@ type UploadAck struct {
 	URL          string `json:"url,omitempty"`
 	ExpiresAt    string `json:"expires_at,omitempty"` // of URL; RFC 3339, UTC
 	Error        string `json:"error,omitempty"`      // "" = granted
+	Retryable    bool   `json:"retryable,omitempty"`  // with Error: worth asking again later
 }
 
 // Append appends the acknowledgement as one JSON object.
@@ -91,5 +92,6 @@ func (a UploadAck) Append(dst []byte) []byte {
 	dst = fieldIf(dst, "url", a.URL)
 	dst = fieldIf(dst, "expires_at", a.ExpiresAt)
 	dst = fieldIf(dst, "error", a.Error)
+	dst = boolIf(dst, "retryable", a.Retryable)
 	return append(dst, '}')
 }

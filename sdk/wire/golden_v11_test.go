@@ -93,6 +93,7 @@ var toAdapterV11 = map[string]*Outbound{
 		MessageID: "up-1", AttachmentID: "att_1", URL: "https://host.example/upload/att_1?token=x&y=<z>", ExpiresAt: "2026-11-20T10:00:00.000Z"}},
 	"v11_upload_ack_min": {Frame: Frame{Type: TypeUploadAck},
 		UploadAck: &UploadAck{AttachmentID: "att_1", URL: "https://host.example/u", ExpiresAt: "2026-11-20T10:00:00.000Z"}},
+	"v11_upload_ack_busy":   {Frame: Frame{Type: TypeUploadAck}, UploadAck: &UploadAck{MessageID: "up-1", Error: "more than 2 uploads a second: ask again later", Retryable: true}},
 	"v11_upload_ack_failed": {Frame: Frame{Type: TypeUploadAck}, UploadAck: &UploadAck{MessageID: "up-1", Error: "too large: at most 26214400 bytes are allowed"}},
 
 	"v11_send":           identified(Frame{Type: TypeSend, Text: "Acknowledged."}),

@@ -270,16 +270,20 @@ func TestBridleManyBrowsers(t *testing.T) {
 	if c.hear("one", "agent_status", &status); !status.Connected {
 		t.Error("nobody said that the agent has come")
 	}
+	var asked bridleMessage
+	c.hear("agent", "message", &asked) // it has waited
+	c.emit("agent", "message", map[string]any{"clientId": "u1", "text": "Me, to " + asked.Text})
+	var late bridleMessage
+	if c.hear("one", "message", &late); late.Text != "Me, to Anybody?" {
+		t.Errorf("after the agent came: %q", late.Text)
+	}
 	c.browse("two", "helper", tokenOf(t, "u1"), "polling")
 	c.browse("stranger", "helper", tokenOf(t, "u2"), "websocket")
 	c.browse("elsewhere", "other", tokenOf(t, "u1"), "websocket")
 	c.browse("boss", "helper", token(t, jwt.MapClaims{"sub": "u3", "roles": []string{"ADMIN"}}), "websocket")
 
 	c.emit("two", "message", map[string]any{"text": "Now?"})
-	var asked bridleMessage
-	for asked.Text != "Now?" { // the first one may be handed over as well by now
-		c.hear("agent", "message", &asked)
-	}
+	c.hear("agent", "message", &asked)
 	c.emit("agent", "message", map[string]any{"clientId": "u1", "text": "Yes"})
 	for _, id := range []string{"one", "two"} {
 		var got bridleMessage
@@ -437,7 +441,10 @@ func TestBridleOff(t *testing.T) {
 
 // A browser talks to an agent of any kind, and history outlives the host.
 func TestBridleEcho(t *testing.T) {
-	h := startBridle(t)
+	h := startBridle(t, "helper")
+	if away := h.expect(tokenOf(t, "u1"), "POST", "/helper/message/sync", `{"text":"Anybody?"}`, 200); !strings.Contains(away, `"text":"Agent is not connected. Please try again later."`) {
+		t.Error(away)
+	}
 	c := startClients(t, h.url)
 	c.browse("browser", "echo", tokenOf(t, "u1"), "websocket")
 	c.emit("browser", "message", map[string]any{"text": "Hello"})

@@ -23,10 +23,13 @@ type channelView struct {
 	Accept []string `json:"accept_capabilities"`
 	Users  []string `json:"allow_users"`
 	Days   int      `json:"retention_days"`
+	Rate   int      `json:"rate_limit"`
 	Token  string   `json:"token"`
 	Health struct {
 		Process  *string    `json:"process"`
 		Attached bool       `json:"attached"`
+		Away     bool       `json:"agent_away"`
+		AwayAt   *time.Time `json:"agent_away_since"`
 		LastIn   *time.Time `json:"last_inbound_at"`
 		LastSent *time.Time `json:"last_sent_at"`
 		LastAck  *time.Time `json:"last_ack_at"`
@@ -220,10 +223,23 @@ func printChannel(w io.Writer, v channelView) {
 	if v.Days > 0 {
 		kept = fmt.Sprintf("%d days", v.Days)
 	}
-	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\nkept\t%s\n",
-		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)), kept)
+	most := "20,000 frames a second"
+	if v.Rate > 0 {
+		most = fmt.Sprintf("%d frames a second", v.Rate)
+	}
+	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\nkept\t%s\nrate limit\t%s\n",
+		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)), kept, most)
+	fmt.Fprintf(w, "agent away\t%s\n", awaySince(v.Health.Away, v.Health.AwayAt))
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+}
+
+// awaySince says whether an agent is away, and since when.
+func awaySince(away bool, since *time.Time) string {
+	if !away {
+		return "false"
+	}
+	return "since " + ago(since)
 }
 
 func orDash(s *string) string {

@@ -131,7 +131,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer roster.Close()
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
-	bridles := agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, HostKey: c.BridleAPIKey, Log: log})
+	bridles := agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, Board: h, HostKey: c.BridleAPIKey, Log: log})
 	defer bridles.Close()
 	registerAgents(roster, url, bridles)
 	if err := roster.Load(ctx, st); err != nil {
@@ -158,7 +158,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, Plugins: plugins, Bridle: browsers, SocketIO: io, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+			Store: st, Attachments: files, Hub: h, Slots: slots, Agents: roster, Plugins: plugins, Bridle: browsers, SocketIO: io, Keys: keys, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -184,6 +184,9 @@ func newSocketIO(c config.Serve, agents *agentbridle.Agents, browsers *bridle.Fr
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
 func openStore(ctx context.Context, dir string, o store.Options) (*store.Store, error) {
+	if err := backup.CutOff(dir); err != nil {
+		return nil, err
+	}
 	o.BackUp = func(ctx context.Context, schema int64) error {
 		file, err := backup.BeforeMigration(ctx, dir, schema)
 		if err == nil {

@@ -116,6 +116,10 @@ func (s *said) Send(_ context.Context, m message.Message) (store.MessageID, erro
 	s.log = append(s.log, "send "+m.Text)
 	return 1, s.fail
 }
+func (s *said) Transfer(_ context.Context, agent, _ string) error {
+	s.log = append(s.log, "transfer "+agent)
+	return s.fail
+}
 func (s *said) Last(_ context.Context, m message.Message, _ func(store.MessageID, error)) error {
 	s.log = append(s.log, "last "+m.Text)
 	return s.fail

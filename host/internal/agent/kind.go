@@ -47,9 +47,16 @@ func (k Kind) check(config json.RawMessage) error {
 	if len(config) > MaxConfig {
 		return fmt.Errorf("found %d bytes, expected at most %d", len(config), MaxConfig)
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(config, &fields); err != nil || fields == nil {
-		return errors.New("found no JSON object, expected one")
+	fields, err := object(config)
+	if err != nil {
+		return err
+	}
+	for name := range fields { // which a decoder would take for the secret, and nothing would hide
+		for _, secret := range k.Secrets {
+			if name != secret && strings.EqualFold(name, secret) {
+				return fmt.Errorf("%.80q: unknown field, expected %q", name, secret)
+			}
+		}
 	}
 	if k.Check != nil {
 		return k.Check(config)

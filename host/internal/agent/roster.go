@@ -185,12 +185,12 @@ func (r *Roster) publish() {
 // must cost nothing else.
 func (r *Roster) make(row store.Agent) (made hub.Agent) {
 	if !row.Enabled {
-		return away{"it is disabled"}
+		return absent("it is disabled")
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			r.log.Error("agent not made: its kind panicked", "agent", row.Name, "kind", row.Kind, "error", fmt.Sprintf("%v\n%s", p, debug.Stack()))
-			made = away{"it could not be made"}
+			made = absent("it could not be made")
 		}
 	}()
 	err := r.Check(row)
@@ -199,7 +199,7 @@ func (r *Roster) make(row store.Agent) (made hub.Agent) {
 	}
 	if err != nil {
 		r.log.Error("agent not made: it is away until its row is mended", "agent", row.Name, "kind", row.Kind, "error", err)
-		return away{"it could not be made"}
+		return absent("it could not be made")
 	}
 	return made
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
@@ -32,6 +33,7 @@ type Options struct {
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Slots       *bridge.Slots
+	Agents      *agent.Roster
 	Plugins     *supervisor.Supervisor // nil = the host runs none
 	Keys        *auth.Keys
 	Bridle      *bridle.Front // nil = no browsers of Bridle
@@ -52,6 +54,8 @@ type server struct {
 	stop context.Context // ends the event streams
 
 	readiness readiness
+
+	agentChange sync.Mutex // one at a time, from the row to the roster
 }
 
 // quiet makes problems that echo no whole bodies and no secrets.
@@ -70,7 +74,7 @@ func quiet(status int, message string, errs ...error) huma.StatusError {
 		default:
 			shown.Value = nil
 		}
-		if shown.Location == "body" || strings.HasSuffix(shown.Location, ".token") {
+		if shown.Location == "body" || strings.HasSuffix(shown.Location, ".token") || strings.HasSuffix(shown.Location, ".key") || strings.HasPrefix(shown.Location, "body.config") {
 			shown.Value = nil
 		}
 		p.Errors = append(p.Errors, &shown)
@@ -93,11 +97,14 @@ func New(ctx context.Context, o Options) http.Handler {
 		"key": {Type: "http", Scheme: "bearer", Description: "An operator's key, such as the one in admin.key"},
 	}
 	s := &server{Options: o, stop: ctx}
+	cfg.Formats = map[string]huma.Format{"application/json": s.format(), "json": s.format()}
 	s.api = humago.New(mux, cfg)
 	s.api.UseMiddleware(s.authenticate)
 	s.channels()
 	s.tokens()
 	s.messages()
+	s.agents()
+	s.agentKeys()
 	s.adapters()
 	s.plugins()
 	s.audit()
@@ -223,15 +230,18 @@ func problem(w http.ResponseWriter, status int, detail string) {
 
 // fault turns an error into a problem; what is not known is "internal" and logged.
 func (s *server) fault(err error, where string) error {
+	var used *store.InUseError
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return huma.Error404NotFound(where + ": not found")
 	case errors.Is(err, store.ErrRemoved):
 		return huma.Error404NotFound(where + ": deleted")
 	case errors.Is(err, store.ErrNameTaken):
-		return field(http.StatusConflict, "body.name", "is taken by another channel: choose another name", "")
+		return field(http.StatusConflict, "body.name", "is taken: choose another name", "")
 	case errors.Is(err, store.ErrTokenTaken):
 		return field(http.StatusConflict, "body.token", "is in use or was used before: choose another token", "")
+	case errors.As(err, &used):
+		return huma.Error409Conflict(where + " is in use by channel " + shortList(used.Channels) + ": route them to another agent first")
 	case store.Failing(err):
 		s.Log.Error("storage unavailable", "where", where, "error", err)
 		return huma.Error503ServiceUnavailable("storage is unavailable: try again later")

@@ -63,11 +63,13 @@ type Channel struct {
 
 // Health is what is known of a channel, fact by fact.
 type Health struct {
-	Process       *string    `json:"process" doc:"State of the adapter's process; null = the host runs none"`
-	Attached      bool       `json:"attached"`
-	LastInboundAt *time.Time `json:"last_inbound_at"`
-	LastSentAt    *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
-	LastAckAt     *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
+	Process        *string    `json:"process" doc:"State of the adapter's process; null = the host runs none"`
+	Attached       bool       `json:"attached"`
+	LastInboundAt  *time.Time `json:"last_inbound_at"`
+	LastSentAt     *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
+	AgentAway      bool       `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
+	AgentAwaySince *time.Time `json:"agent_away_since"`
+	LastAckAt      *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -153,7 +155,7 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if row.Kind == supervisor.Kind {
 		return nil, field(422, "body.kind", "channels of plugins are made by plugins.yaml: expected "+kindBridge, in.Body.Kind)
 	}
-	if builtIn(row) {
+	if ofFront(row) {
 		return nil, field(422, "body.kind", "there is one channel of this kind, which the host makes: expected "+kindBridge, in.Body.Kind)
 	}
 	if row.Kind != kindBridge {
@@ -165,14 +167,12 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
 		return nil, err
 	}
-	token := in.Body.Token
-	if token == "" {
-		token = auth.Generate(auth.TokenPrefix)
-	} else if err := auth.CheckOwnToken(token); err != nil {
-		return nil, field(422, "body.token", err.Error(), "")
+	token, err := secret("body.token", in.Body.Token, auth.TokenPrefix)
+	if err != nil {
+		return nil, err
 	}
-	secret := auth.NewToken(token, time.Time{})
-	made, err := s.Store.CreateChannel(ctx, row, &secret, s.by("channel.create", row.Name, row))
+	stored := auth.NewToken(token, time.Time{})
+	made, err := s.Store.CreateChannel(ctx, row, &stored, s.by("channel.create", row.Name, row))
 	if err != nil {
 		return nil, s.fault(err, "channel")
 	}
@@ -201,7 +201,7 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if err := s.checkOwned(row, in.Body); err != nil {
 		return nil, err
 	}
-	if err := checkBuiltIn(row, in.Body); err != nil {
+	if err := checkFront(row, in.Body); err != nil {
 		return nil, err
 	}
 	if err := s.apply(&row, in.Body); err != nil {
@@ -233,7 +233,7 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 	if at := s.owner(row); at != "" {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin: remove its entry first, " + at)
 	}
-	if builtIn(row) {
+	if ofFront(row) {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
 	}
 	if err := s.Store.DeleteChannel(ctx, row, s.by("channel.delete", row.Name, nil)); err != nil {
@@ -360,7 +360,8 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	_, attached := s.Hub.Attached(r.Key)
-	h := Health{Process: s.process(r), Attached: attached, LastAckAt: when(s.Hub.LastAck(r.Key))}
+	since, away := s.Hub.AgentAway(r.Agent)
+	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), LastAckAt: when(s.Hub.LastAck(r.Key))}
 	if id := chain.LastIn(); id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}

@@ -196,6 +196,11 @@ func (e *stream) event(ev hub.Event) error {
 			State     string `json:"state"`
 			Reason    string `json:"reason,omitempty"`
 		}{ev.ChannelID, ev.ChannelName, ev.Plugin, string(ev.Reason)}
+	case hub.EventAgentAttached, hub.EventAgentDetached:
+		data = struct {
+			Agent string     `json:"agent"`
+			Since *time.Time `json:"since"`
+		}{ev.Agent, when(ev.Since)}
 	default:
 		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)
 	}

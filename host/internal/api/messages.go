@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,10 +35,6 @@ type Message struct {
 	TS             time.Time        `json:"ts"`
 	Message        message.Envelope `json:"message" doc:"The canonical message, whole"`
 }
-
-// showAtOnce is how many messages of a page are made before others may use the
-// processor: a reader of history must not hold up those who deliver.
-const showAtOnce = 16
 
 type messageList struct {
 	Messages   []Message `json:"messages"`
@@ -110,10 +105,8 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	}
 	out := messageList{Messages: make([]Message, len(entries))}
 	for i, e := range entries {
-		if i%showAtOnce == showAtOnce-1 {
-			runtime.Gosched()
-		}
 		out.Messages[i] = s.showMessage(e)
+		s.pace(i)
 	}
 	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })
 	return &body[messageList]{out}, nil
@@ -145,10 +138,12 @@ func (s *server) showMessage(e store.Entry) Message {
 	if e.ReplyTo != 0 {
 		m.ReplyTo = e.ReplyTo.String()
 	}
-	_ = json.Unmarshal(e.Notes, &m.Degraded) // what was stored was valid JSON; a row that some other hand broke shows its text
+	if len(e.Notes) > 0 {
+		_ = json.Unmarshal(e.Notes, &m.Degraded) // what was stored was valid JSON; a row that some other hand broke shows its text
+	}
 	stored, _ := message.ParseParts(e.Parts)
 	if m.Parts = s.Attachments.Signed(stored, 0); len(m.Parts) == 0 {
-		m.Parts = message.Number([]message.Part{message.NewText(e.Text)})
+		m.Parts = message.Alone(e.Text)
 	}
 	m.Message = message.Envelope{
 		ID: m.ID, Role: message.RoleUser, Status: e.Status, CreatedAt: m.TS.Format(message.TimeFormat),

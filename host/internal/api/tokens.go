@@ -37,9 +37,8 @@ type createdToken struct {
 }
 
 type rotateBody struct {
-	Overlap string `json:"overlap,omitempty" doc:"How long older tokens live on, such as 90m or 0s; at most 720h, 24h unless said otherwise"`
-	Token   string `json:"token,omitempty" doc:"A token of your own; without one, one is made"`
-	Expires string `json:"expires,omitempty" doc:"How long the new token lives, such as 2160h; without it, for ever"`
+	Rotation
+	Token string `json:"token,omitempty" doc:"A token of your own; without one, one is made"`
 }
 
 type tokenRef struct {
@@ -89,41 +88,75 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if row.Kind == supervisor.Kind {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")
 	}
-	if builtIn(row) {
+	if ofFront(row) {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is built in, and has no token")
 	}
 	b := rotateBody{}
 	if in.Body != nil {
 		b = *in.Body
 	}
-	overlap := defaultOverlap
-	if b.Overlap != "" {
-		if overlap, err = duration("body.overlap", b.Overlap, maxOverlap); err != nil {
-			return nil, err
-		}
-	}
-	lives, err := duration("body.expires", b.Expires, 100*365*24*time.Hour)
+	n, err := s.rotation(b.Rotation, "body.token", b.Token, auth.TokenPrefix)
 	if err != nil {
 		return nil, err
 	}
-	secret := b.Token
-	if secret == "" {
-		secret = auth.Generate(auth.TokenPrefix)
-	} else if err := auth.CheckOwnToken(secret); err != nil {
-		return nil, field(422, "body.token", err.Error(), "")
+	made, err := s.Store.RotateToken(ctx, row.Key, n.stored, n.until, s.by("token.rotate", row.Name, n.detail))
+	if err != nil {
+		return nil, s.fault(err, "token")
+	}
+	s.Slots.Expire(row.Key, made.ID, n.until)
+	return &body[createdToken]{createdToken{s.showToken(made), n.secret}}, nil
+}
+
+// Rotation says how an older credential makes room for a new one.
+type Rotation struct {
+	Overlap string `json:"overlap,omitempty" doc:"How long older ones live on, such as 90m or 0s; at most 720h, 24h unless said otherwise"`
+	Expires string `json:"expires,omitempty" doc:"How long the new one lives, such as 2160h; without it, for ever"`
+}
+
+// rotated is a new credential, and when the older ones end.
+type rotated struct {
+	secret string
+	stored store.NewToken
+	until  time.Time
+	detail any // for the audit log
+}
+
+// rotation makes the new credential, unless the operator brings one: at says in
+// which field.
+func (s *server) rotation(r Rotation, at, own, prefix string) (rotated, error) {
+	overlap := defaultOverlap
+	if r.Overlap != "" {
+		var err error
+		if overlap, err = duration("body.overlap", r.Overlap, maxOverlap); err != nil {
+			return rotated{}, err
+		}
+	}
+	lives, err := duration("body.expires", r.Expires, 100*365*24*time.Hour)
+	if err != nil {
+		return rotated{}, err
+	}
+	n := rotated{detail: map[string]string{"overlap": overlap.String()}}
+	if n.secret, err = secret(at, own, prefix); err != nil {
+		return rotated{}, err
 	}
 	now := s.Now()
 	var expires time.Time
 	if lives > 0 {
 		expires = now.Add(lives)
 	}
-	made, err := s.Store.RotateToken(ctx, row.Key, auth.NewToken(secret, expires), now.Add(overlap),
-		s.by("token.rotate", row.Name, map[string]string{"overlap": overlap.String()}))
-	if err != nil {
-		return nil, s.fault(err, "token")
+	n.stored, n.until = auth.NewToken(n.secret, expires), now.Add(overlap)
+	return n, nil
+}
+
+// secret is the operator's own, or a new one.
+func secret(at, own, prefix string) (string, error) {
+	if own == "" {
+		return auth.Generate(prefix), nil
 	}
-	s.Slots.Expire(row.Key, made.ID, now.Add(overlap))
-	return &body[createdToken]{createdToken{s.showToken(made), secret}}, nil
+	if err := auth.CheckOwnToken(own); err != nil {
+		return "", field(422, at, err.Error(), "")
+	}
+	return own, nil
 }
 
 func duration(location, text string, most time.Duration) (time.Duration, error) {

@@ -188,6 +188,25 @@ func write(path string, r io.Reader) (err error) {
 	return f.Sync()
 }
 
+// asidePrefix begins the name of where a restore moves what was there.
+const asidePrefix = "before-restore-"
+
+// CutOff is an error if a restore was cut off in dir between moving the old
+// database away and putting the new one in its place: a host that began there
+// would begin with nothing.
+func CutOff(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, store.File)); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	aside, err := fs.Glob(os.DirFS(dir), asidePrefix+"*")
+	if err != nil || len(aside) == 0 {
+		return err
+	}
+	last := filepath.Join(dir, aside[len(aside)-1])
+	return fmt.Errorf("a restore was cut off: found no %s in %s, expected one beside %s: restore the backup again, or move the files back from there (or remove it to begin with nothing)",
+		store.File, dir, last)
+}
+
 // swap puts what was unpacked in the place of what is there.
 func swap(temp, dir string, whole bool) (aside string, err error) {
 	there := []string{store.File, store.File + "-wal", store.File + "-shm"}
@@ -200,7 +219,7 @@ func swap(temp, dir string, whole bool) (aside string, err error) {
 			continue
 		}
 		if aside == "" {
-			if aside, err = os.MkdirTemp(dir, "before-restore-"); err != nil {
+			if aside, err = os.MkdirTemp(dir, asidePrefix); err != nil {
 				return "", fmt.Errorf("restore: %w", err)
 			}
 		}
@@ -208,7 +227,7 @@ func swap(temp, dir string, whole bool) (aside string, err error) {
 			return aside, fmt.Errorf("restore: %w", err)
 		}
 	}
-	for _, name := range []string{store.File, attach.Dir} {
+	for _, name := range []string{attach.Dir, store.File} { // the database last: see CutOff
 		made := filepath.Join(temp, name)
 		if _, err := os.Lstat(made); errors.Is(err, fs.ErrNotExist) {
 			continue

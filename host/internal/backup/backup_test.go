@@ -261,8 +261,17 @@ func TestRestoreOver(t *testing.T) {
 	if err != nil || filepath.Dir(aside) != h.dir {
 		t.Fatalf("%q, %v", aside, err)
 	}
+	if err := CutOff(h.dir); err != nil {
+		t.Error(err)
+	}
 	if got := start(t, h.dir).texts(); !slices.Equal(got, []string{"old"}) {
 		t.Errorf("restored %q", got)
+	}
+	if err := os.Remove(filepath.Join(h.dir, store.File)); err != nil { // as a restore leaves it that is cut off
+		t.Fatal(err)
+	}
+	if err := CutOff(h.dir); err == nil || !strings.Contains(err.Error(), aside) {
+		t.Errorf("cut off: %v", err)
 	}
 	if got := start(t, aside).texts(); !slices.Equal(got, []string{"old", "newer"}) {
 		t.Errorf("aside is %q", got)

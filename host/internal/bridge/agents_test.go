@@ -3,7 +3,9 @@ package bridge_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -75,3 +77,22 @@ var (
 	_ hub.Agent = (*slowEcho)(nil)
 	_ hub.Pure  = purePanic{}
 )
+
+// both is the roster of rows with agents that a test makes beside it.
+type both struct {
+	hub.Fixed
+	rows *agent.Roster
+}
+
+func (b both) Agent(name string) (hub.Agent, bool) {
+	if a, ok := b.Fixed[name]; ok {
+		return a, true
+	}
+	return b.rows.Agent(name)
+}
+
+func (b both) Names() []string {
+	all := append(b.Fixed.Names(), b.rows.Names()...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

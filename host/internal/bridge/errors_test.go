@@ -238,7 +238,7 @@ func lockStore(t *testing.T, h *host) (unlock func()) {
 
 func TestAgentPanics(t *testing.T) {
 	t.Parallel()
-	h := start(t, agents(map[string]hub.Agent{"pure": purePanic{}, "handle": panicking{}, "fails": failing{errors.New("no idea")}, "away": failing{hub.ErrAway}}))
+	h := start(t, agents(map[string]hub.Agent{"pure": purePanic{}, "handle": panicking{}, "fails": failing{errors.New("no idea")}}))
 	const sorry = "Sorry, no answer could be made. Please try again."
 	t.Run("in Answer", func(t *testing.T) {
 		row := h.channel("pure", withAgent("pure"))
@@ -249,7 +249,7 @@ func TestAgentPanics(t *testing.T) {
 		c.want(answer("c", "Nothing is running."))
 		h.wantHistory(row, "in handled /stop", "out sent Nothing is running.")
 	})
-	for name, reason := range map[string]string{"handle": "unknown_outcome", "fails": "unknown_outcome", "away": "agent_away"} {
+	for name, reason := range map[string]string{"handle": "unknown_outcome", "fails": "unknown_outcome"} {
 		t.Run(name, func(t *testing.T) {
 			row := h.channel(name, withAgent(name))
 			c := h.attach(t, row)

@@ -52,11 +52,13 @@ const token = "a-token-of-the-operator-for-"
 // setup is what a test may change before its host starts.
 type setup struct {
 	dir         string
-	agents      map[string]hub.Agent
-	typing      time.Duration // an hour unless changed: no test sees it by chance
+	agents      map[string]hub.Agent  // beside those that are rows
+	kinds       map[string]agent.Kind // of rows
+	typing      time.Duration         // an hour unless changed: no test sees it by chance
 	grace       time.Duration
 	ack         time.Duration // an adapter's time to acknowledge
 	ttl         time.Duration // of what is queued
+	retry       time.Duration // of agents that are away
 	rate        int           // frames a second of a channel
 	bridge      bridge.Options
 	store       store.Options
@@ -74,9 +76,12 @@ type host struct {
 	files *attach.Store
 	hub   *hub.Hub
 	slots *bridge.Slots
-	key   string // the operator's
-	addr  string
-	log   *recorder
+
+	roster *agent.Roster
+
+	key  string // the operator's
+	addr string
+	log  *recorder
 
 	stopOnce sync.Once
 	stopped  func()
@@ -115,7 +120,15 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: hub.Fixed(s.agents), Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate})
+	h.roster = agent.NewRoster(log)
+	h.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
+	for name, k := range s.kinds {
+		h.roster.Register(name, k)
+	}
+	h.hub = hub.New(hub.Options{Store: h.store, Attachments: h.files, Agents: both{s.agents, h.roster}, Commands: command.New(), Log: log, TypingDelay: s.typing, RecoverGrace: s.grace, AckTimeout: s.ack, TTL: s.ttl, Now: s.store.Now, Rate: s.rate, AwayRetry: s.retry})
+	if err := h.roster.Load(t.Context(), h.store); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := h.hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +140,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	h.slots = bridge.New(h.hub, admits, s.bridge)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
-		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: h.slots, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
+		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: h.slots, Agents: h.roster, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
 		Now: time.Now, Ready: h.store.Writable, RefuseQueryToken: s.refuseQuery,
 	})
 	making.Unlock()
@@ -157,6 +170,7 @@ func (h *host) serve(handler http.Handler, gate *auth.Gate, smallBuffer bool) {
 		cancel()
 		wg.Wait()
 		h.hub.Close()
+		h.roster.Close()
 		if err := errors.Join(h.store.Close(), h.files.Close()); err != nil {
 			h.t.Error(err)
 		}

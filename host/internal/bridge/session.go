@@ -344,7 +344,7 @@ func (n *Session) upload(in *wire.Inbound) {
 		n.uploads = rate.NewLimiter(uploadRate, uploadBurst)
 	}
 	if !n.uploads.Allow() {
-		n.answer(wire.UploadAck{MessageID: in.MessageID, Error: fmt.Sprintf(
+		n.answer(wire.UploadAck{MessageID: in.MessageID, Retryable: true, Error: fmt.Sprintf(
 			"more than %g uploads a second: ask again later", float64(uploadRate))}.Append(nil))
 		return
 	}

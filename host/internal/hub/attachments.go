@@ -127,7 +127,7 @@ func (a *Attachment) Upload(in *wire.Inbound) wire.UploadAck {
 		ack.Error = err.Error()
 	default:
 		h.Log.Error("upload not prepared", "channel", a.channel.name(), "error", err)
-		ack.Error = "the upload could not be prepared: try again later"
+		ack.Error, ack.Retryable = "the upload could not be prepared: try again later", true
 	}
 	return ack
 }

@@ -49,6 +49,9 @@ type Channel struct {
 
 	parked []parkedTurn // left over from before a restart
 
+	absent map[*conversation]struct{} // those whose turns wait for their agent
+	gaveUp time.Time                  // looked for turns that have waited for too long
+
 	stuck map[store.MessageID][]change // that the disk did not take yet
 }
 
@@ -134,6 +137,10 @@ type conversation struct {
 	waiting []turnJob               // committed, and to be run
 	running bool                    // runTurns runs
 	cancel  context.CancelCauseFunc // of the running turn; nil between turns
+	asked   string                  // the agent of the running turn
+
+	absent string // the agent that the turns wait for; "" = none. It is in Channel.absent, and nothing runs
+	told   string // the agent that the user was told is away
 
 	stopNext bool // /stop came before the turn that it means
 

@@ -21,7 +21,9 @@ func (h *Hub) clock(ages *ages) {
 				c.unstick()
 				c.overdue(now)
 				c.expire(now, ages)
+				c.giveUp(now)
 			}
+			h.askAgain(now)
 		}
 	}
 }

@@ -19,6 +19,9 @@ const (
 	EventAttached EventType = "adapter.attached"
 	EventDetached EventType = "adapter.detached"
 	EventPlugin   EventType = "plugin.state"
+
+	EventAgentAttached EventType = "agent.attached"
+	EventAgentDetached EventType = "agent.detached"
 )
 
 // Event is one thing that happened. Which fields count follows from Type.
@@ -32,6 +35,8 @@ type Event struct {
 	Reason      store.Reason
 	Attachment  Summary
 	Plugin      string // its new state; its name is the channel's
+	Agent       string
+	Since       time.Time // of an agent: that it is there, or away
 }
 
 // Events hands events to subscribers. A subscriber that does not keep up is

@@ -81,6 +81,10 @@ type Reply interface {
 	Stream(text string)
 	// Typing shows that work goes on, also before TypingDelay.
 	Typing(on bool)
+	// Transfer hands the conversation over: a part says so, and the user's next
+	// message goes to that agent. ErrTransfer if it can't. A message that is sent
+	// with an agent-transfer part does the same.
+	Transfer(ctx context.Context, agent, reason string) error
 }
 
 // Errors of the hub.
@@ -104,7 +108,8 @@ type Options struct {
 
 	RecoverGrace time.Duration // 0 = RecoverGrace
 	AckTimeout   time.Duration // 0 = delivery.AckTimeout
-	TTL          time.Duration // of what waits for an adapter; 0 = delivery.DefaultTTL
+	TTL          time.Duration // of what waits for an adapter or an agent; 0 = delivery.DefaultTTL
+	AwayRetry    time.Duration // 0 = AwayRetry
 	Rate         int           // frames a second that a channel's adapter may send; 0 = DefaultRate
 
 	Now func() time.Time // the wall clock; nil = time.Now
@@ -119,6 +124,9 @@ type Hub struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	absences absences
+	resuming chan struct{} // held by each conversation that goes on, see resume
+
 	rested  chan func() // to goroutines that have done their work
 	resting atomic.Int32
 
@@ -131,7 +139,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), rested: make(chan func())}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), resuming: make(chan struct{}, maxResuming), rested: make(chan func())}
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -151,6 +159,7 @@ func New(o Options) *Hub {
 		h.Now = time.Now
 	}
 	h.Rate = cmp.Or(h.Rate, DefaultRate)
+	h.AwayRetry = cmp.Or(h.AwayRetry, AwayRetry)
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	ages := newAges(h.Now)
 	h.wg.Go(func() { h.clock(ages) })
@@ -238,14 +247,19 @@ func (h *Hub) known(key int64) *Channel {
 func (h *Hub) Update(row store.Channel) {
 	if c := h.known(row.Key); c != nil {
 		c.update(row)
+		h.reroute([]*Channel{c})
 	}
 }
 
-// Remove forgets a deleted channel. Its sessions must be closed by their owner.
+// Remove forgets a deleted channel, and ends its turns. Its sessions must be closed by their owner.
 func (h *Hub) Remove(key int64) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	c := h.channels[key]
 	delete(h.channels, key)
+	h.mu.Unlock()
+	if c != nil {
+		c.abandon()
+	}
 }
 
 // Recover hands over again what was received but not handled when the host
@@ -274,9 +288,12 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := repeat(e)
+		job := h.recovered(e)
 		c.mu.Lock()
 		conv.turns++
+		if job.told {
+			conv.told = c.agentName(conv)
+		}
 		if c.policy.Queue {
 			c.startTurn(conv, job)
 		} else {

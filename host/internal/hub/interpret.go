@@ -160,7 +160,7 @@ func (f *inbound) command(s scene, routing wire.Routing, name string, args []str
 		settings := f.conv.settings
 		f.unit.Set = &settings
 		if result.Stop {
-			f.conv.stop()
+			c.stop(f.conv)
 		}
 		c.mu.Unlock()
 	}
@@ -224,6 +224,12 @@ func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ..
 	for i := range answers {
 		o := &f.sent[i]
 		*o = outgoing{message: answers[i], agent: agent}
+		if agent != "" && len(answers[i].Parts) > 0 {
+			o.chosen = f.a.channel.transfers(&answers[i])
+			if set := f.a.channel.choice(f.conv, o); set != nil {
+				f.unit.Set = set
+			}
+		}
 		f.unit.Out[i] = f.a.channel.prepare(o, s.view, routing, f.conv, f.a)
 		_ = f.a.channel.decide(s.outlook, f.conv, o, &f.unit.Out[i]) // the row says what became of it
 		if f.unit.Out[i].Offers {

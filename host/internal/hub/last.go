@@ -63,7 +63,7 @@ func (c *Channel) post(p *lastAnswer) {
 	if p.row[0].Offers {
 		c.offers(p.conv, p.o)
 	}
-	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Done: p.done}
+	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.countBacklog(p.unit.Out, 1)
@@ -109,7 +109,7 @@ func (p *lastAnswer) tell(id store.MessageID, err error) {
 
 // over ends the turn. The mutex must be held.
 func (p *lastAnswer) over(err error) {
-	p.c.endTurn(p.conv, p.job.id, err == nil && !p.job.repeated, err)
+	p.c.endTurn(p.conv, p.job.id, err == nil && !p.job.repeated && !p.job.listed, err)
 	p.conv.posted--
 	p.conv.turns--
 	p.c.release(p.conv)

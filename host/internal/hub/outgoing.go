@@ -14,6 +14,8 @@ import (
 type outgoing struct {
 	message message.Message
 	agent   string // who speaks; "" = the host or an operator
+	apart   bool   // it leaves a stream that is open as it is
+	chosen  string // whom the message hands the conversation over to; "" = nobody
 
 	notes  []render.Note
 	parcel Parcel

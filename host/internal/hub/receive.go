@@ -81,6 +81,7 @@ func (f *inbound) done(r store.Result) {
 		}
 		if f.turn != nil {
 			f.turn.id = f.row.ID
+			c.interrupt(f.conv)
 			c.startTurn(f.conv, *f.turn)
 		} else {
 			c.over(f.row.ID, f.row.Reason)
@@ -96,6 +97,9 @@ func (f *inbound) done(r store.Result) {
 		c.release(f.conv)
 	}
 	c.mu.Unlock()
+	if r.Err == nil && f.unit.Set != nil {
+		c.hub.reroute([]*Channel{c})
+	}
 	if !kept {
 		f.a.port.Settled(f.ref, refusal())
 		return

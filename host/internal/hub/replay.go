@@ -69,6 +69,8 @@ func (c *Channel) handOver(ctx context.Context, conv *conversation, e store.Entr
 	defer c.mu.Unlock()
 	c.hub.stateChanged(c, e.ID, store.Received, "")
 	conv.turns++
-	c.startTurn(conv, repeat(e))
+	job := repeat(e)
+	job.listed = true
+	c.startTurn(conv, job)
 	return nil
 }

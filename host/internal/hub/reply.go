@@ -2,8 +2,6 @@ package hub
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -40,11 +38,7 @@ func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, e
 	if _, over := r.answered(); over {
 		return 0, errOver
 	}
-	return r.send(ctx, m, r.agent)
-}
-
-func (r *reply) send(ctx context.Context, m message.Message, agent string) (store.MessageID, error) {
-	o, err := r.outgoing(ctx, m, agent)
+	o, err := r.outgoing(ctx, m, r.agent)
 	if err != nil {
 		return 0, err
 	}
@@ -61,6 +55,7 @@ func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (
 	if err := r.c.hub.keep(ctx, r.c.owner, &o.message); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrContent, err)
 	}
+	o.chosen = r.c.transfers(&o.message)
 	return o, nil
 }
 
@@ -68,7 +63,7 @@ func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, err
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
 	s := r.stream
-	if o.agent == "" || render.ActOf(&o.message).Kind != render.ActNone {
+	if o.apart || render.ActOf(&o.message).Kind != render.ActNone {
 		s = nil
 	}
 	sent, err := r.untilStored(ctx, func(conv *conversation) (Sent, error) {
@@ -96,13 +91,20 @@ func (r *reply) untilStored(ctx context.Context, commit func(*conversation) (Sen
 }
 
 func (c *Channel) untilStored(ctx context.Context, key string, commit func(*conversation) (Sent, error)) (Sent, error) {
-	return backoff.Retry(ctx, func() (Sent, error) {
+	return retry(ctx, func() (Sent, error) {
 		conv, err := c.hold(ctx, key)
 		if err != nil {
-			return Sent{}, lasting(err)
+			return Sent{}, err
 		}
-		sent, err := commit(conv)
-		return sent, lasting(err)
+		return commit(conv)
+	})
+}
+
+// retry does it until the disk does not fail, or ctx ends.
+func retry[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	return backoff.Retry(ctx, func() (T, error) {
+		v, err := do()
+		return v, lasting(err)
 	}, backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 5 * time.Second,
 	}), backoff.WithMaxElapsedTime(0))
@@ -124,24 +126,8 @@ func (r *reply) answered() (sent, posted bool) {
 	return r.sent, r.last
 }
 
-// apologize tells the user that no answer comes, unless notices are muted.
-func (r *reply) apologize(err error) {
-	text := "Sorry, no answer could be made. Please try again."
-	r.c.mu.Lock()
-	muted := r.conv.settings.Muted
-	if a := r.c.attached; a != nil && a.Away != "" && errors.Is(err, ErrAway) {
-		text = a.Away
-	}
-	r.c.mu.Unlock()
-	if muted {
-		return
-	}
-	m := message.Text(text)
-	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
-	if _, err := r.send(r.c.hub.ctx, m, ""); err != nil {
-		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)
-	}
-}
+// apologize tells the user that no answer comes.
+func (r *reply) apologize() { r.tell("Sorry, no answer could be made. Please try again.") }
 
 // Stream implements Reply. A far end that shows no streams gets the final
 // message alone.

@@ -128,8 +128,8 @@ func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *store.
 
 // send commits one message outside a received frame's commit, and waits. It
 // uses up one hold of conv. routing nil = the conversation's latest. strict
-// refuses what an agent's answer would record as failed.
-func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, routing *wire.Routing, replyTo store.MessageID, strict bool) (Sent, error) {
+// refuses what an agent's answer would record as failed. with is committed too.
+func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, routing *wire.Routing, replyTo store.MessageID, strict bool, with ...store.Settlement) (Sent, error) {
 	if routing == nil {
 		c.mu.Lock()
 		routing = &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
@@ -147,7 +147,7 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 	if row.Offers {
 		c.offers(conv, o)
 	}
-	return c.commit(ctx, conv, o, row)
+	return c.commit(ctx, conv, o, row, with...)
 }
 
 // single is a message on its way through a commit of its own.
@@ -160,9 +160,9 @@ type single struct {
 	over chan error // how it went
 }
 
-func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row) (Sent, error) {
+func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, with ...store.Settlement) (Sent, error) {
 	s := &single{c: c, conv: conv, o: o, row: [1]store.Row{row}, over: make(chan error, 1)}
-	s.unit = store.Unit{Conversation: conv.Conversation, Out: s.row[:], Done: s.done}
+	s.unit = store.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Set: c.choice(conv, o), Done: s.done}
 	c.addBacklog(s.unit.Out, 1)
 	c.hub.Store.Append(&s.unit)
 	select {

@@ -154,6 +154,7 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 	done := make(chan error, 1)
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,
+		Set:          c.choice(conv, o),
 		Settle: []store.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &store.Content{
 			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
 		}}},

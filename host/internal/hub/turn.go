@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
-
-// ErrAway is returned by an agent that can't be reached.
-var ErrAway = errors.New("the agent is away")
-
-var errStopped = errors.New("stopped by the user")
 
 // turnJob is a message that waits for its agent.
 type turnJob struct {
@@ -24,6 +20,22 @@ type turnJob struct {
 	userID   string
 	userName string
 	message  message.Message
+
+	since  time.Time // when it began to wait, by the steady clock
+	brief  bool      // only the id is kept: see whole
+	listed bool      // the disk knows that it waits for its agent
+	told   bool      // the user was told
+}
+
+// recovered is the turn of a message that was open when the host stopped.
+func (h *Hub) recovered(e store.OpenMessage) turnJob {
+	job := repeat(e.Entry)
+	begun := e.ID.Time()
+	if e.SettledAt.After(begun) { // replayed since
+		begun = e.SettledAt
+	}
+	job.listed, job.told, job.since = e.Listed, e.Told, time.Now().Add(-max(0, h.Now().Sub(begun)))
+	return job
 }
 
 // repeat is the turn of a message that is handed over once more.
@@ -38,14 +50,21 @@ func repeat(e store.Entry) turnJob {
 // startTurn puts a turn behind those of its conversation. It takes over one
 // hold of conv. The mutex must be held.
 func (c *Channel) startTurn(conv *conversation, job turnJob) {
+	if job.since.IsZero() {
+		job.since = time.Now()
+	}
 	conv.waiting = append(conv.waiting, job)
+	if conv.absent != "" {
+		c.list(conv, &conv.waiting[len(conv.waiting)-1])
+		return
+	}
 	c.runWaiting(conv)
 }
 
 // runWaiting lets the conversation's turns run, if nothing stands against it.
 // The mutex must be held.
 func (c *Channel) runWaiting(conv *conversation) {
-	if conv.running || conv.mending || len(conv.waiting) == 0 {
+	if conv.running || conv.mending || conv.absent != "" || len(conv.waiting) == 0 {
 		return
 	}
 	// A turn that can't start any more is handed over at the next start.
@@ -66,11 +85,15 @@ func (c *Channel) unpark() {
 	c.parked = nil
 }
 
-// stop cancels the running turn. The mutex must be held.
-func (conv *conversation) stop() {
-	if conv.cancel != nil {
-		conv.cancel(errStopped)
-	} else if conv.turns > conv.posted {
+// stop cancels the running turn, or those that wait for an agent that is away.
+// The mutex must be held.
+func (c *Channel) stop(conv *conversation) {
+	switch {
+	case conv.cancel != nil:
+		conv.cancel(ErrStopped)
+	case conv.absent != "":
+		c.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
+	case conv.turns > conv.posted:
 		conv.stopNext = true // its commit is still under way
 	}
 }
@@ -93,41 +116,87 @@ func (c *Channel) runTurns(conv *conversation) {
 		conv.cancel = cancel
 		if conv.stopNext {
 			conv.stopNext = false
-			cancel(errStopped)
+			cancel(ErrStopped)
 		}
 		c.mu.Unlock()
 
-		posted := c.turn(ctx, conv, job)
+		over := c.runTurn(ctx, conv, job)
 
+		cancel(nil)
+		if over == parked {
+			return
+		}
 		c.mu.Lock()
-		conv.cancel = nil
-		if !posted {
+		conv.cancel, conv.asked = nil, ""
+		if over == done {
 			conv.turns--
 			c.release(conv)
 		}
 		c.mu.Unlock()
-		cancel(nil)
 	}
 }
 
-// turn runs one turn to its end and settles its message; true = that is left to
-// the commit of its last answer.
-func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) (posted bool) {
+// runTurn runs one turn, settles its message and says what becomes of it.
+func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) parking {
+	returns := c.hub.absences.returns.Load()
+	var r *reply
+	err := c.whole(ctx, &job)
+	if err == nil {
+		r, err = c.turn(ctx, conv, &job)
+	} else {
+		err = outcome(ctx, err)
+	}
+	answered := false
+	if r != nil {
+		var left bool
+		if answered, left = r.answered(); left {
+			return posted
+		}
+	}
+	if errors.Is(err, ErrAway) && r == nil { // gone before it was asked
+		c.requeue(conv, job)
+		return notAway
+	}
+	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
+		c.mu.Lock()
+		conv.cancel = nil // nothing runs that could be stopped
+		c.mu.Unlock()
+		if over := c.park(conv, job, r.agent, returns); over != refused {
+			return over
+		}
+	}
+	if err != nil && c.hub.ctx.Err() == nil {
+		agent := ""
+		if r != nil {
+			agent = r.agent
+			r.apologize()
+		}
+		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", agent, "message", job.id, "error", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// One that is handed over once more may have been answered before, by an
+	// apology: its own state must tell. So must that of one that waited.
+	c.endTurn(conv, job.id, answered && !job.repeated && !job.listed, err)
+	return done
+}
+
+// turn asks the agent, and says what came of it. The reply is nil if it was not
+// asked.
+func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*reply, error) {
 	select { // at once, as nearly always
 	case c.hub.slots <- struct{}{}:
 	default:
 		select {
 		case c.hub.slots <- struct{}{}:
 		case <-ctx.Done():
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.endTurn(conv, job.id, false, nil)
-			return false
+			return nil, nil
 		}
 	}
 	defer func() { <-c.hub.slots }()
 	c.mu.Lock()
 	name, channel := c.agentName(conv), c.policy.Name
+	conv.asked = name
 	var caps = wire.CapText
 	silent := false // whoever is there can't show that work goes on
 	if c.attached != nil {
@@ -141,30 +210,22 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job turnJob) (po
 	}
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
-	r := &reply{c: c, conv: conv, job: job, agent: name}
+	r := &reply{c: c, conv: conv, job: *job, agent: name}
 	if !silent {
 		r.expectTyping(c.hub.TypingDelay)
 	}
 	err := c.handle(ctx, name, t, r)
-	if errors.Is(context.Cause(ctx), errStopped) {
-		err = nil // what was asked for
-	}
+	err = outcome(ctx, err)
 	r.breakStream(err)
-	if err != nil && c.hub.ctx.Err() == nil {
-		c.hub.Log.Error("turn failed", "channel", channel, "agent", name, "message", job.id, "error", err)
-		r.apologize(err)
-	}
 	r.endTyping()
-	answered, posted := r.answered()
-	if posted {
-		return true
+	sent, _ := r.answered()
+	switch {
+	case !errors.Is(err, ErrAway):
+		c.hub.answers(name)
+	case errors.Is(err, ErrLeft) || sent:
+		job.repeated = true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	// One that is handed over once more may have been answered before, by an
-	// apology: its own state must tell.
-	c.endTurn(conv, job.id, answered && !job.repeated, err)
-	return false
+	return r, err
 }
 
 // handle calls the agent; a panic is an error of the turn.

@@ -114,7 +114,7 @@ func Stream(v wire.View, id, text string, room int) wire.Frame {
 	}
 	f.Text = split(text, v.Profile.MaxText, room)[0]
 	if v.Caps.Has(wire.CapParts) {
-		f.Parts = message.AppendParts(nil, message.Number([]message.Part{message.NewText(f.Text)}))
+		f.Parts = message.AppendParts(nil, message.Alone(f.Text))
 	}
 	return f
 }

@@ -58,6 +58,7 @@ func (w *writer) write(units []*Unit) {
 	} else {
 		w.finish(units, err, b)
 	}
+	w.pulse.beat()
 	for _, f := range b.later {
 		f.Flush()
 	}

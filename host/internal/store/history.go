@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
@@ -132,6 +133,9 @@ func (s *Store) Before(ctx context.Context, in Scope, before MessageID, n int) (
 			if e, err = s.entry(row); err == nil {
 				out = append(out, e)
 			}
+			if len(out)%rowsAtOnce == rowsAtOnce-1 {
+				s.GiveWay()
+			}
 		}
 		return err
 	})
@@ -219,24 +223,36 @@ func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) 
 	return s.read.CountPending(ctx, channel)
 }
 
-// Unanswered reads the inbound messages that were committed but not handled
-// when the host stopped, oldest first.
-func (s *Store) Unanswered(ctx context.Context) ([]Entry, error) {
-	var all []Entry
-	err := s.eachUnanswered(ctx, func(e Entry) error {
-		all = append(all, e)
+// OpenMessage is an inbound message that was committed but not handled.
+type OpenMessage struct {
+	Entry
+	Listed bool // as one that waits for its agent, or was replayed; see Settlement
+	Told   bool // the user was told that it waits
+}
+
+// Unanswered reads the inbound messages that were open when the host stopped:
+// those that are listed, then the others, each oldest first.
+func (s *Store) Unanswered(ctx context.Context) ([]OpenMessage, error) {
+	told, err := s.read.Told(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read who was told: %w", err)
+	}
+	var all []OpenMessage
+	err = s.eachUnanswered(ctx, func(e Entry, on listed) error {
+		_, known := slices.BinarySearch(told, int64(e.ID))
+		all = append(all, OpenMessage{e, bool(on), known})
 		return nil
 	})
 	return all, err
 }
 
-func (s *Store) eachUnanswered(ctx context.Context, fn func(Entry) error) error {
+func (s *Store) eachUnanswered(ctx context.Context, fn func(Entry, listed) error) error {
 	reopened, err := s.entries(s.read.Reopened(ctx, int64(Received)))
 	if err != nil {
 		return err
 	}
 	for _, e := range reopened {
-		if err := fn(e); err != nil {
+		if err := fn(e, true); err != nil {
 			return err
 		}
 	}
@@ -251,7 +267,7 @@ func (s *Store) eachUnanswered(ctx context.Context, fn func(Entry) error) error 
 		}
 		for _, e := range page {
 			after = int64(e.ID)
-			if err := fn(e); err != nil {
+			if err := fn(e, false); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ func (s *Store) Reopen(ctx context.Context, id MessageID) error {
 		return q.InsertReopened(ctx, int64(id))
 	})
 	if err == nil {
-		s.open.add(id)
+		s.open.add(id, true)
 	}
 	return err
 }

@@ -48,7 +48,8 @@ type broom struct {
 	max  int64         // bytes that database and attachments may take; 0 = any
 	wake chan struct{} // capacity 1: a channel keeps messages for another time now
 
-	mu      sync.Mutex      // held during a pass; guards what follows
+	mu      sync.Mutex // held during a pass; guards what follows
+	days    *almanac
 	blocked map[int64]int64 // by channel: its oldest message that is not finished
 	warned  time.Time
 }
@@ -161,7 +162,7 @@ func (b *broom) sweepOver(ctx context.Context) error {
 
 // before is the newest id that a message may have which is older than age.
 func (b *broom) before(age time.Duration) MessageID {
-	return MessageID(max(0, b.now().Add(-age).UnixMilli()-idEpoch)<<(nodeBits+counterBits)) - 1
+	return MessageID(max(0, b.days.today().Add(-age).UnixMilli()-idEpoch)<<(nodeBits+counterBits)) - 1
 }
 
 // used is how many bytes are in use, of the database and by attachments. Pages

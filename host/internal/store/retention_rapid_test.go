@@ -52,6 +52,7 @@ func (h *shelf) open(t *rapid.T) {
 		t.Fatal(err)
 	}
 	s.stop() // the test sweeps by itself
+	goesBy(s, &h.now)
 	s.SetFiles(h)
 	h.s, h.conv = s, map[string]*Conversation{}
 }

@@ -30,8 +30,15 @@ func swept(t *testing.T, dir string, o Options) (s *Store, now *time.Time, log *
 		t.Fatal(err)
 	}
 	s.stop()
+	goesBy(s, now)
 	t.Cleanup(func() { _ = s.Close() })
 	return s, now, log
+}
+
+// goesBy lets time pass by the test's clock: it was not set ahead.
+func goesBy(s *Store, now *time.Time) {
+	began := *now
+	s.broom.days.steady = func() time.Duration { return now.Sub(began) }
 }
 
 // pour commits n messages of a kilobyte, named by their number.

@@ -115,10 +115,10 @@ type Settlement struct {
 	Notes   []byte   // nil = as they were
 	Content *Content // nil = as it was
 
-	// Of adapters that acknowledge.
-	Tracked bool   // sent, and to be acknowledged; see Row
+	// Of adapters that acknowledge, and of messages that wait for their agent.
+	Tracked bool   // sent, and to be acknowledged, see Row; received, and it waits: recovery finds it even if it is answered
 	Frame   int    // queued or tracked: the first frame that is not acknowledged
-	Tries   int    // likewise: how often it failed
+	Tries   int    // likewise: how often it failed; of one that waits: more than 0 if the user was told
 	Handle  string // "" = as it was
 	Life    []Life // what happened to it
 }

@@ -111,7 +111,7 @@ func TestStreamingRow(t *testing.T) {
 	}
 	open, err := s.Unanswered(t.Context())
 	if err != nil || len(open) != 0 {
-		t.Errorf("unanswered: %v, %v", texts(open), err)
+		t.Errorf("unanswered: %v, %v", open, err)
 	}
 	r, err := s.Conversation(t.Context(), chain, "c")
 	if err != nil || r.Offer == nil || r.Offer.ID != made[1] {

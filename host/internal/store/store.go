@@ -127,12 +127,12 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return openReader(path, fmt.Sprintf("busy_timeout=%d", o.BusyTimeout.Milliseconds()), "query_only=1")
 	})
 
-	s.open = &unfinished{ids: map[MessageID]struct{}{}}
+	s.open = &unfinished{ids: map[MessageID]listed{}}
 	s.w = &writer{
 		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}, names: o.Names,
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
 	}
-	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}}
+	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}, days: newAlmanac(s.log, s.now)}
 	if err := s.resume(ctx); err != nil {
 		return err
 	}
@@ -211,8 +211,8 @@ func (s *Store) resume(ctx context.Context) error {
 	if _, err := db.New(s.admin).RequeueUnacknowledged(ctx, db.RequeueUnacknowledgedParams{Queued: int64(Queued), Sent: int64(Sent)}); err != nil {
 		return fmt.Errorf("queue what was not acknowledged: %w", err)
 	}
-	return s.eachUnanswered(ctx, func(e Entry) error {
-		s.open.add(e.ID)
+	return s.eachUnanswered(ctx, func(e Entry, on listed) error {
+		s.open.add(e.ID, on)
 		return nil
 	})
 }

@@ -173,8 +173,8 @@ func TestReopenContinues(t *testing.T) {
 	s = open(t, dir)
 	defer func() { _ = s.Close() }()
 	un, err := s.Unanswered(t.Context())
-	if err != nil || !slices.Equal(texts(un), []string{"open"}) {
-		t.Fatalf("unanswered: %v, %v", texts(un), err)
+	if err != nil || len(un) != 1 || un[0].Text != "open" || un[0].Listed || un[0].Told {
+		t.Fatalf("unanswered: %+v, %v", un, err)
 	}
 	pending, err := s.Pending(t.Context(), ch.Key, 0, 10)
 	if err != nil || !slices.Equal(texts(pending), []string{"waiting"}) {

@@ -11,9 +11,13 @@ import (
 // received message that is not in here is handled.
 type unfinished struct {
 	mu   sync.Mutex
-	ids  map[MessageID]struct{}
+	ids  map[MessageID]listed
 	last MessageID // newest committed message
 }
+
+// listed says that a message is on the pending list, where recovery finds it
+// wherever the mark is.
+type listed bool
 
 // note is told of all that was committed.
 func (o *unfinished) note(units []*Unit) {
@@ -32,7 +36,7 @@ func (o *unfinished) noteOne(u *Unit) {
 	if u.In != nil {
 		o.last = u.In.ID
 		if u.In.State == Received && len(u.Out) == 0 {
-			o.ids[u.In.ID] = struct{}{}
+			o.ids[u.In.ID] = false
 		}
 		if !u.In.Aside {
 			u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
@@ -42,23 +46,26 @@ func (o *unfinished) noteOne(u *Unit) {
 	for i := range u.Out {
 		o.last = u.Out[i].ID
 		if u.Out[i].Status == message.StatusStreaming {
-			o.ids[o.last] = struct{}{}
+			o.ids[o.last] = false
 		}
 		if u.Out[i].State == Sent {
 			chain.lastOut.Store(int64(o.last))
 		}
 	}
 	for _, s := range u.Settle {
-		if s.State != Received && (s.Content == nil || s.Content.Status != message.StatusStreaming) {
+		switch {
+		case s.State == Received:
+			o.ids[s.ID] = listed(s.Tracked)
+		case s.Content == nil || s.Content.Status != message.StatusStreaming:
 			delete(o.ids, s.ID)
 		}
 	}
 }
 
-func (o *unfinished) add(id MessageID) {
+func (o *unfinished) add(id MessageID, on listed) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ids[id] = struct{}{}
+	o.ids[id] = on
 }
 
 func (o *unfinished) remove(id MessageID) {
@@ -74,13 +81,15 @@ func (o *unfinished) has(id MessageID) bool {
 	return ok
 }
 
-// mark is the newest message up to which all are finished.
+// mark is the newest message up to which all are finished, or listed.
 func (o *unfinished) mark() MessageID {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	mark := o.last
-	for id := range o.ids {
-		mark = min(mark, id-1)
+	for id, on := range o.ids {
+		if !on {
+			mark = min(mark, id-1)
+		}
 	}
 	return mark
 }

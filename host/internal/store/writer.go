@@ -37,6 +37,7 @@ type writer struct {
 	chains               []*Chain        // touched by this batch
 	admin                func(context.Context, func(*db.Queries) error) error
 	health               // of the disk
+	pulse                pulse
 
 	mu      sync.Mutex // guards what follows
 	ids     ids

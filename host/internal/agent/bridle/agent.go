@@ -30,6 +30,7 @@ type Agent struct {
 	mu      sync.Mutex    // guards what follows
 	link    *link         // nil = it is away
 	entered chan struct{} // closed when another link enters
+	since   time.Time     // when the link came or went
 	closed  bool
 	turns   map[string]*turn // that are under way, by client
 	clients map[string]place
@@ -47,13 +48,14 @@ type turn struct {
 }
 
 var (
-	_ hub.Agent   = (*Agent)(nil)
-	_ agent.Keyed = (*Agent)(nil)
-	_ io.Closer   = (*Agent)(nil)
+	_ hub.Agent    = (*Agent)(nil)
+	_ hub.Presence = (*Agent)(nil)
+	_ agent.Keyed  = (*Agent)(nil)
+	_ io.Closer    = (*Agent)(nil)
 )
 
 func newAgent(s *Agents, row store.Agent) *Agent {
-	return &Agent{agents: s, row: row, entered: make(chan struct{}), turns: map[string]*turn{}, clients: map[string]place{}}
+	return &Agent{agents: s, row: row, entered: make(chan struct{}), since: time.Now(), turns: map[string]*turn{}, clients: map[string]place{}}
 }
 
 // Connected reports whether the agent is there.
@@ -61,6 +63,13 @@ func (a *Agent) Connected() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.link != nil
+}
+
+// Away implements hub.Presence.
+func (a *Agent) Away() (since time.Time, away bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.since, a.link == nil
 }
 
 // Close implements io.Closer: the row has changed or gone.
@@ -98,7 +107,7 @@ func (a *Agent) cut(match func(*link) bool, why string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if l := a.link; l != nil && match(l) {
-		a.link = nil
+		a.link, a.since = nil, time.Now()
 		l.fail(CodeInvalidToken, why, "")
 		l.socket.Close()
 	}
@@ -115,7 +124,7 @@ func (a *Agent) enter(l *link) bool {
 		before.fail(CodeReplaced, "replaced by a newer connection of this agent", "")
 		before.socket.Close()
 	}
-	a.link = l
+	a.link, a.since = l, time.Now()
 	close(a.entered)
 	a.entered = make(chan struct{})
 	return true
@@ -134,12 +143,12 @@ func (a *Agent) next(ctx context.Context) (*link, error) {
 			return l, nil
 		}
 		if closed {
-			return nil, fmt.Errorf("%w: %s was changed or deleted", hub.ErrAway, a.row.Name)
+			return nil, fmt.Errorf("%w: %s was changed or deleted", hub.ErrLeft, a.row.Name)
 		}
 		select {
 		case <-entered:
 		case <-late.C:
-			return nil, fmt.Errorf("%w: %s has gone", hub.ErrAway, a.row.Name)
+			return nil, fmt.Errorf("%w: %s has gone", hub.ErrLeft, a.row.Name)
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -151,7 +160,7 @@ func (a *Agent) leave(l *link) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.link == l {
-		a.link = nil
+		a.link, a.since = nil, time.Now()
 	}
 }
 

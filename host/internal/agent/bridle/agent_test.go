@@ -50,6 +50,12 @@ func (o *outbox) all() string {
 	return strings.Join(o.said, "; ")
 }
 
+// board is nobody who wants to know.
+type board struct{}
+
+func (*board) AgentBack(string) {}
+func (*board) AgentGone(string) {}
+
 // replies notes the answers to one turn.
 type replies struct {
 	o    *outbox
@@ -64,8 +70,9 @@ func (r *replies) Last(_ context.Context, m message.Message, _ func(store.Messag
 	r.o.note("answer: " + m.Text)
 	return nil
 }
-func (r *replies) Stream(text string) { r.o.note("stream: " + text) }
-func (r *replies) Typing(bool)        { r.o.note("typing") }
+func (r *replies) Transfer(context.Context, string, string) error { return nil }
+func (r *replies) Stream(text string)                             { r.o.note("stream: " + text) }
+func (r *replies) Typing(bool)                                    { r.o.note("typing") }
 
 type setup struct {
 	*Agents
@@ -87,7 +94,7 @@ func start(t *testing.T, o Options) *setup {
 	}
 	s := &setup{t: t, out: &outbox{}, key: auth.Generate(auth.AgentKeyPrefix)}
 	gate := auth.NewGate(st, nil)
-	o.Store, o.Door, o.Out = st, gate, s.out
+	o.Store, o.Door, o.Out, o.Board = st, gate, s.out, &board{}
 	s.Agents = New(o)
 	secret := auth.NewToken(s.key, time.Time{})
 	row, err := st.CreateAgent(t.Context(), store.Agent{ID: "id", Name: "helper", Kind: Kind, Enabled: true}, &secret, change)

@@ -58,11 +58,18 @@ type Outbox interface {
 	Typing(ctx context.Context, row store.Channel, conversation string, on bool) error
 }
 
-// Options of the agents. Store, Door and Out are needed.
+// Board is told when an agent comes or goes.
+type Board interface {
+	AgentBack(name string)
+	AgentGone(name string)
+}
+
+// Options of the agents. Store, Door, Out and Board are needed.
 type Options struct {
 	Store    *store.Store
 	Door     Door
 	Out      Outbox
+	Board    Board
 	HostKey  string        // opens any agent of the kind that there is; "" = none does
 	Patience time.Duration // 0 = DefaultPatience
 	Grace    time.Duration // 0 = DefaultGrace
@@ -142,7 +149,14 @@ func (s *Agents) OnChange(fn func()) {
 	s.changed = fn
 }
 
-func (s *Agents) tell() {
+// tell says that an agent has come or gone: to the hub first, which knows what
+// waits for it. No mutex may be held.
+func (s *Agents) tell(a *Agent) {
+	if a.Connected() {
+		s.Board.AgentBack(a.row.Name)
+	} else {
+		s.Board.AgentGone(a.row.Name)
+	}
 	s.mu.Lock()
 	fn := s.changed
 	s.mu.Unlock()
@@ -212,7 +226,7 @@ func (s *Agents) Open(socket *socketio.Socket, auth json.RawMessage) socketio.Ha
 		return s.refuse(l, CodeInvalidToken, "the apiKey does not open this agent")
 	}
 	s.Log.Info("agent connected", "agent", a.row.Name, "remote", socket.Remote())
-	s.tell()
+	s.tell(a)
 	return l
 }
 

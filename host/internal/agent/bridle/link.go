@@ -126,7 +126,7 @@ func (l *link) Closed() {
 	close(l.gone)
 	l.agent.leave(l)
 	l.agents.Log.Info("agent gone", "agent", l.agent.row.Name, "remote", l.socket.Remote())
-	l.agents.tell()
+	l.agents.tell(l.agent)
 }
 
 // Event implements socketio.Handler. An agent that says more than the disk takes

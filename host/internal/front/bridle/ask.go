@@ -30,6 +30,8 @@ type question struct {
 	stored  chan error // holds one: how its commit went; nil = nobody waits
 	answer  chan reply // holds one: its first answer, or why there will be none; nil = nobody waits
 
+	away bool // its agent was not there
+
 	ref string
 	id  store.MessageID // guarded by Front.mu
 }
@@ -64,9 +66,11 @@ func (q *question) reply(r reply) {
 // ask gives a user's message to the hub, which tells q what becomes of it. The
 // error is a refusal: nothing was stored.
 func (f *Front) ask(u *user, agent string, b beside, in model.Message, q *question) error {
-	if known, _ := f.present(agent); !known {
+	known, connected := f.present(agent)
+	if !known {
 		return errNoAgent
 	}
+	q.away = !connected
 	in.Side, in.Rest, in.AgentID = model.Browser, nil, nil // unknown fields don't count
 	m, err := in.Canonical()
 	if errors.Is(err, message.ErrNoContent) {
@@ -145,7 +149,7 @@ func (f *Front) admitFiles(parts []message.Part) error {
 	return nil
 }
 
-// unknownAgent answers for an agent that there is not. Nothing is stored.
-func unknownAgent() *said {
+// absentAgent answers for an agent that there is not, or that is away.
+func absentAgent() *said {
 	return &said{Type: "message", Text: agents.Away, Parts: []model.Part{model.Text(agents.Away)}, TS: time.Now().UnixMilli()}
 }

@@ -203,7 +203,7 @@ func (b *browser) Event(name string, args []json.RawMessage) error {
 	}
 	err = b.f.ask(&b.user, b.agent, b.beside, in, &question{browser: b})
 	if errors.Is(err, errNoAgent) {
-		b.emit("message", unknownAgent())
+		b.emit("message", absentAgent())
 		return err
 	}
 	if err != nil {

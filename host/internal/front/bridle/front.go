@@ -236,14 +236,11 @@ func (f *Front) look() {
 // present reports whether an agent is known, and whether it can answer now. Of
 // most kinds that is not known before they are asked.
 func (f *Front) present(name string) (known, connected bool) {
-	a, known := f.Hub.Agents.Agent(name)
-	if !known {
+	if _, known = f.Hub.Agents.Agent(name); !known {
 		return false, false
 	}
-	if p, ok := a.(interface{ Connected() bool }); ok {
-		return true, p.Connected()
-	}
-	return true, true
+	_, away := f.Hub.AgentAway(name)
+	return true, !away
 }
 
 // mayAsk reports whether the channel lets its users speak to the agent.

@@ -99,7 +99,7 @@ func start(t *testing.T, change func(*Options)) *setup {
 	}
 	s := &setup{t: t, slow: &slow{make(chan string, 16), make(chan string, 16)}, clock: &clock{}}
 	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Agents: hub.Fixed{"echo": &agent.Echo{}, "slow": s.slow}})
-	a := agents.New(agents.Options{Store: st, Out: h})
+	a := agents.New(agents.Options{Store: st, Out: h, Board: h})
 	o := Options{Store: st, Attachments: files, Hub: h, Agents: a, Secret: secret, After: s.clock.after}
 	if change != nil {
 		change(&o)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 )
@@ -112,8 +113,9 @@ func (h routes) health(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, name := range h.f.Hub.Agents.Names() {
 		a, _ := h.f.Hub.Agents.Agent(name)
-		if p, ok := a.(interface{ Connected() bool }); ok && p.Connected() {
-			out.AgentConnected = true
+		if p, ok := a.(hub.Presence); ok {
+			_, away := p.Away()
+			out.AgentConnected = out.AgentConnected || !away
 		}
 	}
 	answer(w, out)
@@ -236,7 +238,7 @@ func (h routes) sync(w http.ResponseWriter, r *http.Request, u *user) {
 	q := &question{stored: make(chan error, 1), answer: make(chan reply, 1)}
 	err := h.f.ask(u, agent, beside{}, in, q)
 	if errors.Is(err, errNoAgent) {
-		s := unknownAgent()
+		s := absentAgent()
 		s.Type = ""
 		answer(w, s)
 		return

@@ -154,6 +154,9 @@ func (f *Front) Stored(ref string, id store.MessageID, _ bool) {
 	q.id = id
 	f.ids[id] = q
 	q.settle(nil)
+	if q.away { // the message waits; whoever called does not
+		q.reply(reply{said: absentAgent()})
+	}
 }
 
 // Over implements hub.Follower. An answer that was not given by now may come all

@@ -560,6 +560,33 @@ func (q *Queries) SetMark(ctx context.Context, message int64) error {
 	return err
 }
 
+const told = `-- name: Told :many
+SELECT p.message FROM pending p JOIN message m ON m.id = p.message WHERE m.direction = 0 AND p.tries > 0 ORDER BY p.message
+`
+
+func (q *Queries) Told(ctx context.Context) ([]int64, error) {
+	rows, err := q.db.QueryContext(ctx, told)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var message int64
+		if err := rows.Scan(&message); err != nil {
+			return nil, err
+		}
+		items = append(items, message)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const unanswered = `-- name: Unanswered :many
 SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
 WHERE m.id > ?1 AND m.direction = 0 AND m.state = ?2

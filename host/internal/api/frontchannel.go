@@ -8,12 +8,12 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
-// builtIn reports a channel that the host makes, for a front end.
-func builtIn(row store.Channel) bool { return row.Kind == bridle.Kind }
+// ofFront reports a channel that the host makes, for a front end.
+func ofFront(row store.Channel) bool { return row.Kind == bridle.Kind }
 
-// checkBuiltIn refuses changes that would mean nothing in a built-in channel.
-func checkBuiltIn(row store.Channel, b PolicyBody) error {
-	if !builtIn(row) {
+// checkFront refuses changes that would mean nothing in a built-in channel.
+func checkFront(row store.Channel, b PolicyBody) error {
+	if !ofFront(row) {
 		return nil
 	}
 	for name, given := range map[string]bool{

@@ -1,0 +1,254 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// AgentKind describes a kind of agent.
+type AgentKind struct {
+	Kind    string   `json:"kind"`
+	Key     bool     `json:"key" doc:"Whether its agents come to the host with a key"`
+	Secrets []string `json:"secrets" doc:"Fields of the config that are not shown again"`
+	About   string   `json:"about"`
+}
+
+// Agent is whom a channel may be routed to.
+type Agent struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Kind      string          `json:"kind"`
+	Config    json.RawMessage `json:"config" doc:"What its kind wants; a secret is shown as ***"`
+	Enabled   bool            `json:"enabled"`
+	BuiltIn   bool            `json:"built_in" doc:"Nobody can change or delete it"`
+	CreatedAt time.Time       `json:"created_at"`
+	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
+	AwaySince *time.Time      `json:"away_since"`
+}
+
+type createAgentBody struct {
+	Name    *string         `json:"name,omitempty" doc:"[a-z0-9][a-z0-9._-]{0,62}"`
+	Kind    string          `json:"kind" doc:"One of those of /agents/_kinds"`
+	Config  json.RawMessage `json:"config,omitempty" doc:"An object, as its kind wants it"`
+	Enabled *bool           `json:"enabled,omitempty"`
+	Key     string          `json:"key,omitempty" doc:"A key of your own, for a kind that has keys; without one, one is made"`
+}
+
+type updateAgentBody struct {
+	Name    *string         `json:"name,omitempty" doc:"Not while channels are routed to it"`
+	Config  json.RawMessage `json:"config,omitempty" doc:"Fields that are given replace what is there, null removes, *** leaves a secret as it is"`
+	Enabled *bool           `json:"enabled,omitempty"`
+}
+
+// createdAgent shows the key, this one time.
+type createdAgent struct {
+	Agent
+	Key string `json:"key,omitempty" doc:"Shown once; absent if its kind has none"`
+}
+
+// AgentRef names an agent.
+type AgentRef struct {
+	ID string `path:"id" maxLength:"64" doc:"The agent's id or name"`
+}
+
+type agentKindList struct {
+	Kinds []AgentKind `json:"kinds"`
+}
+
+type agentList struct {
+	Agents     []Agent `json:"agents"`
+	NextCursor string  `json:"next_cursor,omitempty"`
+}
+
+func (s *server) agents() {
+	huma.Register(s.api, operation("GET", "/agents/_kinds", "list-agent-kinds", "Kinds of agents", 200), s.listAgentKinds)
+	huma.Register(s.api, operation("GET", "/agents", "list-agents", "Agents, oldest first", 200, 422), s.listAgents)
+	huma.Register(s.api, operation("POST", "/agents", "create-agent", "Make an agent; the answer shows its key once", 201, 409, 422), s.createAgent)
+	huma.Register(s.api, operation("GET", "/agents/{id}", "get-agent", "One agent", 200, 404), s.getAgent)
+	huma.Register(s.api, operation("PATCH", "/agents/{id}", "update-agent", "Change an agent; it counts at once", 200, 404, 409, 422), s.updateAgent)
+	huma.Register(s.api, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 404, 409), s.deleteAgent)
+}
+
+func (s *server) listAgentKinds(context.Context, *struct{}) (*body[agentKindList], error) {
+	list := []AgentKind{}
+	for _, name := range s.Agents.Kinds() {
+		k, _ := s.Agents.Kind(name)
+		list = append(list, AgentKind{Kind: name, Key: k.Keys, Secrets: orEmpty(k.Secrets), About: k.About})
+	}
+	return &body[agentKindList]{agentKindList{list}}, nil
+}
+
+func (s *server) listAgents(ctx context.Context, in *Page) (*body[agentList], error) {
+	after, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Store.Agents(ctx, after, in.Limit)
+	if err != nil {
+		return nil, s.fault(err, "agents")
+	}
+	out := agentList{Agents: make([]Agent, len(rows))}
+	for i, r := range rows {
+		out.Agents[i] = s.showAgent(r)
+	}
+	out.NextCursor = in.next(len(rows), func() int64 { return rows[len(rows)-1].Key })
+	return &body[agentList]{out}, nil
+}
+
+func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*body[createdAgent], error) {
+	row := store.Agent{ID: uuid.NewString(), Kind: in.Body.Kind, Config: json.RawMessage("{}"), Enabled: true}
+	if in.Body.Name == nil {
+		return nil, field(422, "body.name", "absent, expected "+config.AgentNameRule, "")
+	}
+	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, in.Body.Config, in.Body.Enabled}); err != nil {
+		return nil, err
+	}
+	key, stored := "", (*store.NewToken)(nil)
+	switch k, _ := s.Agents.Kind(row.Kind); {
+	case k.Keys:
+		var err error
+		if key, err = secret("body.key", in.Body.Key, auth.AgentKeyPrefix); err != nil {
+			return nil, err
+		}
+		t := auth.NewToken(key, time.Time{})
+		stored = &t
+	case in.Body.Key != "":
+		return nil, field(422, "body.key", "agents of kind "+row.Kind+" have no key: expected none", "")
+	}
+	s.agentChange.Lock()
+	defer s.agentChange.Unlock()
+	made, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.auditAgent(row)))
+	if err != nil {
+		return nil, s.faultOfKey(err, "agent")
+	}
+	s.setAgent(made)
+	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)
+	return &body[createdAgent]{createdAgent{s.showAgent(made), key}}, nil
+}
+
+func (s *server) getAgent(ctx context.Context, in *AgentRef) (*body[Agent], error) {
+	row, err := s.findAgent(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &body[Agent]{s.showAgent(row)}, nil
+}
+
+func (s *server) updateAgent(ctx context.Context, in *struct {
+	AgentRef
+	Body updateAgentBody
+}) (*body[Agent], error) {
+	s.agentChange.Lock()
+	defer s.agentChange.Unlock()
+	row, err := s.changeable(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	before := row.Name
+	if err := s.applyAgent(&row, in.Body); err != nil {
+		return nil, err
+	}
+	row, err = s.Store.UpdateAgent(ctx, row, s.by("agent.update", row.Name, s.auditAgent(row)))
+	if err != nil {
+		return nil, s.fault(err, "agent "+in.ID)
+	}
+	s.setAgent(row)
+	if row.Name != before {
+		s.Hub.AgentChanged(before)
+	}
+	return &body[Agent]{s.showAgent(row)}, nil
+}
+
+func (s *server) deleteAgent(ctx context.Context, in *AgentRef) (*struct{}, error) {
+	s.agentChange.Lock()
+	defer s.agentChange.Unlock()
+	row, err := s.changeable(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Store.DeleteAgent(ctx, row, s.by("agent.delete", row.Name, nil)); err != nil {
+		return nil, s.fault(err, "agent "+row.Name)
+	}
+	s.Agents.Remove(row.Key)
+	s.Hub.AgentChanged(row.Name)
+	s.Log.Info("agent deleted", "agent", row.Name, "id", row.ID)
+	return nil, nil
+}
+
+// setAgent makes a row count.
+func (s *server) setAgent(row store.Agent) {
+	s.Agents.Set(row)
+	s.Hub.AgentChanged(row.Name)
+}
+
+// findAgent reads an agent by id or name.
+func (s *server) findAgent(ctx context.Context, ref string) (store.Agent, error) {
+	row, err := s.Store.Agent(ctx, ref)
+	if err != nil {
+		return row, s.fault(err, fmt.Sprintf("agent %q", ref))
+	}
+	return row, nil
+}
+
+// changeable is findAgent for what is about to change.
+func (s *server) changeable(ctx context.Context, ref string) (store.Agent, error) {
+	row, err := s.findAgent(ctx, ref)
+	if err == nil && builtIn(row) {
+		err = huma.Error409Conflict("agent " + row.Name + " is built in: it can neither be changed nor deleted")
+	}
+	return row, err
+}
+
+func builtIn(row store.Agent) bool { return slices.Contains(config.BuiltIn, row.Name) }
+
+// applyAgent checks what was asked for and puts it into the row.
+func (s *server) applyAgent(row *store.Agent, b updateAgentBody) error {
+	if b.Name != nil {
+		if config.CheckAgentName(*b.Name) != nil {
+			return field(422, "body.name", "expected "+config.AgentNameRule, clip(*b.Name))
+		}
+		row.Name = *b.Name
+	}
+	set(&row.Enabled, b.Enabled)
+	k, known := s.Agents.Kind(row.Kind)
+	if b.Config != nil && known {
+		merged, err := k.Merge(row.Config, b.Config)
+		if err != nil {
+			return field(422, "body.config", err.Error(), "")
+		}
+		row.Config = merged
+	}
+	if err := s.Agents.Check(*row); errors.Is(err, agent.ErrUnknownKind) {
+		return field(422, "body.kind", "expected "+strings.Join(s.Agents.Kinds(), ", "), clip(row.Kind))
+	} else if err != nil {
+		return field(422, "body.config", err.Error(), "")
+	}
+	return nil
+}
+
+// showAgent makes an agent as operators see it.
+func (s *server) showAgent(r store.Agent) Agent {
+	since, away := s.Hub.AgentAway(r.Name)
+	return Agent{
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: r.CreatedAt,
+		Away: away, AwaySince: when(since),
+	}
+}
+
+// auditAgent is what the audit log keeps of an agent.
+func (s *server) auditAgent(r store.Agent) any {
+	return map[string]any{"name": r.Name, "kind": r.Kind, "config": s.Agents.Shown(r.Kind, r.Config), "enabled": r.Enabled}
+}

@@ -1,0 +1,76 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Why a turn's context ended: its cause. None of them is an error of the turn.
+var (
+	// ErrStopped: the user wants no answer any more.
+	ErrStopped = errors.New("stopped by the user")
+	// ErrReplaced: the user said something new; see Interruptible.
+	ErrReplaced = errors.New("replaced by a new message of the user")
+	// ErrAgentGone: the agent was disabled or deleted. The turn waits, or goes to
+	// whoever answers in its place.
+	ErrAgentGone = fmt.Errorf("%w: it was disabled or deleted", ErrLeft)
+	// ErrChannelGone: the channel was deleted.
+	ErrChannelGone = errors.New("the channel was deleted")
+)
+
+// Interruptible is implemented by an agent that wants its turn ended when the
+// user says something new, which is the next turn then.
+type Interruptible interface {
+	Interrupted() bool
+}
+
+// outcome is what a turn's error means, given why its context ended.
+func outcome(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, ErrStopped), errors.Is(cause, ErrReplaced), errors.Is(cause, ErrChannelGone):
+		return nil // what was asked for
+	case err != nil && errors.Is(cause, ErrAgentGone):
+		return cause
+	}
+	return err
+}
+
+// interrupt ends the running turn for a new message if its agent wants that. The
+// mutex must be held.
+func (c *Channel) interrupt(conv *conversation) {
+	if conv.cancel == nil {
+		return
+	}
+	agent, _ := c.hub.Agents.Agent(conv.asked)
+	if i, ok := agent.(Interruptible); ok && i.Interrupted() {
+		conv.cancel(ErrReplaced)
+	}
+}
+
+// cancelTurns ends the running turns of an agent.
+func (h *Hub) cancelTurns(agent string, why error) {
+	for _, c := range h.all() {
+		c.mu.Lock()
+		for _, conv := range c.conversations {
+			if conv.cancel != nil && conv.asked == agent {
+				conv.cancel(why)
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// abandon ends all turns of a channel that was deleted.
+func (c *Channel) abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conv := range c.conversations {
+		conv.waiting = nil
+		if conv.cancel != nil {
+			conv.cancel(ErrChannelGone)
+		}
+	}
+	c.absent, c.parked = nil, nil
+}

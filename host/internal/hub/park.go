@@ -1,0 +1,255 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// What users are told of an agent that is away.
+const (
+	noticeAway = "The agent is not there just now; your message waits."
+	noticeLate = "The agent did not come back in time, so your message was not answered. Please send it again."
+)
+
+// maxResuming is how many conversations at once go on whose agent came back.
+const maxResuming = maxTurns / 4
+
+// wait is a conversation whose turns wait for their agent.
+type wait struct {
+	c    *Channel
+	conv *conversation
+}
+
+// parking is what became of a turn; the first three, of one whose agent is away.
+type parking int
+
+const (
+	parked  parking = iota // it waits
+	refused                // too many wait: it is over
+	notAway                // the agent came back meanwhile: it is the first again
+	posted                 // the commit of its last answer ends it
+	done                   // it is over, or the next start hands it over
+)
+
+// park makes a turn wait for its agent, and those behind it: on the disk, and in
+// memory by their ids alone. The user is told once. returns was read before the
+// agent was asked. The conversation's goroutine calls it, and ends if it waits.
+func (c *Channel) park(conv *conversation, job turnJob, agent string, returns uint64) parking {
+	c.mu.Lock()
+	another := c.agentName(conv) != agent // answers by now
+	full := len(c.absent) >= c.policy.length()
+	tell := conv.told != agent && !conv.settings.Muted
+	told := job.told || conv.told == agent
+	text := noticeAway
+	if a := c.attached; a != nil && a.Away != "" {
+		text = a.Away
+	}
+	c.mu.Unlock()
+	switch {
+	case another || !c.hub.gone(agent, returns):
+		c.requeue(conv, job)
+		return notAway
+	case full:
+		return refused
+	}
+	if tell && !job.told {
+		r := &reply{c: c, conv: conv, job: job}
+		if err := r.notice(text, waits(job.id, agent, true)); err != nil {
+			if c.hub.ctx.Err() != nil || errors.Is(err, store.ErrRemoved) {
+				return done
+			}
+			c.hub.Log.Error("notice not sent", "message", job.id, "error", err)
+		}
+		told, job.listed, job.told = true, true, true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if told {
+		conv.told = agent
+	}
+	conv.waiting = append([]turnJob{job}, conv.waiting...)
+	if c.hub.absences.returns.Load() != returns || c.agentName(conv) != agent {
+		return notAway
+	}
+	conv.absent, conv.running = agent, false
+	for i := range conv.waiting {
+		c.list(conv, &conv.waiting[i])
+	}
+	if c.absent == nil {
+		c.absent = map[*conversation]struct{}{}
+	}
+	c.absent[conv] = struct{}{}
+	return parked
+}
+
+// requeue puts a turn back in its place, the first.
+func (c *Channel) requeue(conv *conversation, job turnJob) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conv.waiting = append([]turnJob{job}, conv.waiting...)
+}
+
+// list makes a turn of a conversation that waits one that the disk knows as such,
+// and keeps no more of it than its id. The mutex must be held.
+func (c *Channel) list(conv *conversation, job *turnJob) {
+	job.message, job.brief = message.Message{}, true
+	if job.listed {
+		return
+	}
+	job.listed = true
+	c.change(change{conv: conv, to: waits(job.id, conv.absent, conv.told == conv.absent)})
+}
+
+// waits is the settlement of a message that waits for its agent.
+func waits(id store.MessageID, agent string, told bool) store.Settlement {
+	s := store.Settlement{ID: id, State: store.Received, Tracked: true, Life: []store.Life{{What: "waits", Detail: "agent " + agent + " is away"}}}
+	if told {
+		s.Tries = 1
+	}
+	return s
+}
+
+// whole reads the message of a turn again of which only the id was kept.
+func (c *Channel) whole(ctx context.Context, job *turnJob) error {
+	if !job.brief {
+		return nil
+	}
+	e, err := retry(ctx, func() (store.Entry, error) { return c.hub.Store.Message(ctx, job.id) })
+	if err != nil {
+		return err
+	}
+	read := repeat(e)
+	job.message, job.routing, job.userID, job.userName, job.brief = read.message, read.routing, read.userID, read.userName, false
+	return nil
+}
+
+// wake ends the wait of the conversations that pick picks, of most at most; resume
+// must follow. The mutex must be held.
+func (c *Channel) wake(to []wait, most int, pick func(*conversation) bool) []wait {
+	for conv := range c.absent {
+		if len(to) < most && pick(conv) {
+			delete(c.absent, conv)
+			conv.absent, conv.running = "", true
+			to = append(to, wait{c, conv})
+		}
+	}
+	return to
+}
+
+// resume runs the turns of conversations that waited, not too many at once.
+func (h *Hub) resume(waiting []wait) {
+	if len(waiting) == 0 {
+		return
+	}
+	h.spawn(func() {
+		for _, w := range waiting {
+			select {
+			case h.resuming <- struct{}{}:
+			case <-h.ctx.Done():
+				return
+			}
+			if !h.spawn(func() {
+				defer func() { <-h.resuming }()
+				w.c.runTurns(w.conv)
+			}) {
+				return
+			}
+		}
+	})
+}
+
+// reroute hands over what waits for an agent that is not its conversation's any
+// more.
+func (h *Hub) reroute(channels []*Channel) {
+	var waiting []wait
+	for _, c := range channels {
+		c.mu.Lock()
+		waiting = c.wake(waiting, math.MaxInt, func(conv *conversation) bool { return c.agentName(conv) != conv.absent })
+		c.mu.Unlock()
+	}
+	h.resume(waiting)
+}
+
+// drop ends turns that wait for their agent: those that pick picks. The mutex
+// must be held.
+func (c *Channel) drop(conv *conversation, as store.State, why store.Reason, pick func(*turnJob) bool) (last turnJob, n int) {
+	left := conv.waiting[:0]
+	for _, job := range conv.waiting {
+		if !pick(&job) {
+			left = append(left, job)
+			continue
+		}
+		id := job.id
+		c.change(change{conv: conv, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { c.over(id, why) }})
+		conv.turns--
+		c.release(conv)
+		last = job
+		n++
+	}
+	clear(conv.waiting[len(left):])
+	if conv.waiting = left; len(left) == 0 {
+		delete(c.absent, conv)
+		conv.absent = ""
+	}
+	return last, n
+}
+
+// giveUp fails the turns that have waited for longer than they may, and tells
+// their users.
+func (c *Channel) giveUp(now time.Time) {
+	c.mu.Lock()
+	ttl := c.policy.ttl(c.hub.TTL)
+	if len(c.absent) == 0 || now.Sub(c.gaveUp) < min(expireEvery, ttl/4) {
+		c.mu.Unlock()
+		return
+	}
+	c.gaveUp = now
+	var late []*reply
+	for conv := range c.absent {
+		if last, n := c.drop(conv, store.Failed, store.ReasonAgentAway, func(job *turnJob) bool { return now.Sub(job.since) >= ttl }); n > 0 {
+			late = append(late, &reply{c: c, conv: conv, job: last})
+		}
+	}
+	name := c.policy.Name
+	c.mu.Unlock()
+	if len(late) == 0 {
+		return
+	}
+	c.hub.Log.Warn("messages failed: their agent did not come back", "channel", name, "conversations", len(late))
+	c.hub.spawn(func() {
+		for _, r := range late {
+			if err := c.whole(c.hub.ctx, &r.job); err == nil { // for the way to its conversation
+				r.tell(noticeLate)
+			}
+		}
+	})
+}
+
+// tell sends a notice of the host, unless notices are muted.
+func (r *reply) tell(text string) {
+	r.c.mu.Lock()
+	muted := r.conv.settings.Muted
+	r.c.mu.Unlock()
+	if muted {
+		return
+	}
+	if err := r.notice(text); err != nil {
+		r.c.hub.Log.Error("notice not sent", "message", r.job.id, "error", err)
+	}
+}
+
+// notice commits a notice of the host together with a settlement.
+func (r *reply) notice(text string, with ...store.Settlement) error {
+	m := message.Text(text)
+	m.Meta = message.Meta{message.MetaNotice: json.RawMessage("true")}
+	_, err := r.untilStored(r.c.hub.ctx, func(conv *conversation) (Sent, error) {
+		return r.c.send(r.c.hub.ctx, conv, &outgoing{message: m}, &r.job.routing, r.job.id, false, with...)
+	})
+	return err
+}

@@ -1,0 +1,34 @@
+package store
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// While messages are stored, who reads many rests for yield after each piece: on
+// two processors a reader that never rests takes one of them, and what it reads
+// would cost each message more than storing it does.
+const (
+	rowsAtOnce = 32                   // read from the disk before others may go first
+	calm       = 2 * time.Millisecond // without a commit: nobody is held up
+	yield      = time.Millisecond
+)
+
+// pulse is when the writer last stored something.
+type pulse struct{ at atomic.Int64 } // since the program began
+
+var began = time.Now()
+
+func (p *pulse) beat()      { p.at.Store(int64(time.Since(began))) }
+func (p *pulse) busy() bool { return time.Since(began)-time.Duration(p.at.Load()) < calm }
+
+// GiveWay lets those go first who store messages. Who reads or shows many
+// messages calls it now and then, and holds no lock.
+func (s *Store) GiveWay() {
+	if s.w.pulse.busy() {
+		time.Sleep(yield)
+		return
+	}
+	runtime.Gosched()
+}
