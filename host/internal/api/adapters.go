@@ -68,6 +68,9 @@ func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList]
 		}
 		for _, r := range rows {
 			after = r.Key
+			if ofFront(r) { // a front end is none
+				continue
+			}
 			if a, ok := s.Hub.Attached(r.Key); ok {
 				out.Adapters = append(out.Adapters, showAdapter(r.ID, r.Name, a))
 				if len(out.Adapters) == in.Limit {

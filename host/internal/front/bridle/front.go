@@ -89,8 +89,8 @@ var (
 	_ socketio.Namespace = (*Front)(nil)
 )
 
-// Open finds the front end's channel, or makes it, and attaches to it unless it
-// is disabled. Close must be called.
+// Open finds the front end's channel, or makes it if there is a secret, and
+// attaches to it unless it is disabled. Close must be called.
 func Open(ctx context.Context, o Options) (*Front, error) {
 	f := &Front{
 		Options: o, room: make(chan struct{}), poke: make(chan struct{}, 1), browsers: map[string]map[*browser]struct{}{},
@@ -112,7 +112,10 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 		f.Log.Warn("the secret of Bridle's tokens is short: anybody may guess it", "bytes", n, "expected", minSecret)
 	}
 	row, err := f.Store.ChannelOfKind(ctx, Kind)
-	if errors.Is(err, store.ErrNotFound) {
+	switch {
+	case errors.Is(err, store.ErrNotFound) && f.Secret == "":
+		return f, nil
+	case errors.Is(err, store.ErrNotFound):
 		// Whom a message is for, it says itself: none is who answers in a
 		// conversation that nobody began.
 		row, err = f.Store.CreateChannel(ctx, store.Channel{ID: uuid.NewString(), Name: Kind, Kind: Kind, Enabled: true, Agent: hub.AgentNone}, nil,
