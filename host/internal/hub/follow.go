@@ -28,51 +28,28 @@ type Follower interface {
 // Say is Receive for a front end, which has the message as the host knows it:
 // its text, parts and metadata count, not those of the frame. Whether it may
 // refer to the attachments that it names, the front end has looked.
-func (a *Attachment) Say(in *wire.Inbound, m message.Message) { a.SayTo(in, m, "") }
-
-// SayTo is Say to an agent, which the conversation is routed to from now on; "" =
-// to whom it is.
-func (a *Attachment) SayTo(in *wire.Inbound, m message.Message, agent string) {
+func (a *Attachment) Say(in *wire.Inbound, m message.Message) {
 	in.Type, in.Text = wire.TypeMessage, m.Text
-	a.receive(in, &said{m, agent, time.Now()})
+	a.receive(in, &said{m, time.Now(), ""})
 }
 
-// said is a message that a front end gave.
+// said is a message that Say was given, and when.
 type said struct {
-	message message.Message
-	agent   string // "" = the conversation's
-	since   time.Time
-}
-
-// begun is when the front end gave the message; zero = an adapter did.
-func (f *inbound) begun() time.Time {
-	if f.said == nil {
-		return time.Time{}
-	}
-	return f.said.since
-}
-
-// reroute gives the conversation the agent that the message is for. The channel's
-// mutex must be held.
-func (f *inbound) reroute(s *scene) {
-	if f.said == nil || f.said.agent == "" {
-		return
-	}
-	f.conv.settings.Agent = f.said.agent
-	settings := f.conv.settings // written each time: the last one may not have been
-	s.settings, s.agent, f.unit.Set = settings, f.a.channel.agentName(f.conv), &settings
+	message.Message
+	at time.Time
+	to string // the agent that it is for; "" = whoever the conversation is routed to
 }
 
 // admitSaid takes what Say was given.
 func (f *inbound) admitSaid() *wire.Error {
-	if len(f.said.message.Parts) == 0 {
-		f.asked.Meta = maps.Clone(f.said.message.Meta)
+	if len(f.said.Parts) == 0 {
+		f.asked.Meta = maps.Clone(f.said.Meta)
 		return nil
 	}
-	if werr := f.admit(message.Content{Text: &f.said.message.Text, Parts: f.said.message.Parts}); werr != nil {
+	if werr := f.admit(message.Content{Text: &f.said.Text, Parts: f.said.Parts}); werr != nil {
 		return werr
 	}
-	for name, raw := range f.said.message.Meta {
+	for name, raw := range f.said.Meta {
 		if f.asked.Meta == nil {
 			f.asked.Meta = message.Meta{}
 		}

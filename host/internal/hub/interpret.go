@@ -143,8 +143,8 @@ func parseCommand(text, action string) (name string, args []string, ok bool) {
 func (f *inbound) command(s scene, routing wire.Routing, name string, args []string) {
 	c := f.a.channel
 	agents := s.policy.agents(c.hub.AgentNames)
-	if f.said != nil && f.said.agent != "" { // the user chose by whom the message is for
-		agents = []string{f.said.agent}
+	if f.said != nil && f.said.to != "" { // the user chose by whom the message is for
+		agents = []string{f.said.to}
 	}
 	result := c.hub.Commands.Run(command.Call{
 		Name: name, Args: args, Agent: s.agent, Agents: agents, Muted: s.settings.Muted, Running: s.running,
@@ -186,7 +186,9 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 			return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}
 		}
 		for i := range answers {
-			answers[i].Meta = stamped(answers[i].Meta, f.asked.Meta, f.begun())
+			if f.said != nil {
+				answers[i].Meta = stamped(answers[i].Meta, f.asked.Meta, f.said.at)
+			}
 			if err := c.hub.keep(c.hub.ctx, c.owner, &answers[i]); err != nil {
 				c.hub.Log.Error("agent's answer refused", "agent", s.agent, "channel", s.policy.Name, "error", err)
 				return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}

@@ -34,9 +34,9 @@ type inbound struct {
 // is not current any more doesn't count.
 func (a *Attachment) Receive(in *wire.Inbound) { a.receive(in, nil) }
 
-func (a *Attachment) receive(in *wire.Inbound, said *said) {
+func (a *Attachment) receive(in *wire.Inbound, m *said) {
 	c := a.channel
-	f := &inbound{a: a, ref: in.MessageID, said: said}
+	f := &inbound{a: a, ref: in.MessageID, said: m}
 	key := in.ConversationID
 	if key == "" {
 		key = in.SessionKey
