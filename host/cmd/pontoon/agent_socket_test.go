@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,19 +24,6 @@ func (h *host) dialIn(name string) (env []string) {
 		h.t.Fatal("the agent has no key")
 	}
 	return []string{"PONTOON_URL=" + h.url, "PONTOON_AGENT_KEY=" + made.Key}
-}
-
-// nodeWith is a directory in which Node finds packages, as npm takes them.
-func nodeWith(t *testing.T, packages ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.Command("npm", append([]string{"install", "--silent", "--no-audit", "--no-fund", "--prefix", dir}, packages...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "npm_config_update_notifier=false")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("this test needs node with npm, and a package registry: %v\n%s", err, out)
-	}
-	return dir
 }
 
 // page is the chat page's side of its stream.
@@ -119,7 +105,7 @@ func TestAgentExamples(t *testing.T) {
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
 		source := linesOf(t, examples+"agents/agent.ts", 40)
-		dir := nodeWith(t, "ws@8.18.0", "tsx@4.19.2", "typescript@5.5.4", "@types/ws@8.5.12", "@types/node@20.14.0")
+		dir := nodePackages(t, "agents")
 		program := filepath.Join(dir, "agent.ts")
 		writeFile(t, program, source)
 		check := exec.Command("node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--target", "es2022", "--module", "esnext",

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,36 +9,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
-
-const clients = "../../internal/front/agui/testdata/js/"
-
-// aguiClients installs the clients of AG-UI, as their lock file says, once for
-// all tests, and returns where: beside the programs under test.
-var aguiClients = sync.OnceValues(func() (dir string, err error) {
-	dir = filepath.Join(filepath.Dir(pontoonBinary), "agui-clients")
-	if err := os.CopyFS(dir, os.DirFS(clients)); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*wait)
-	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	npm.Dir = dir
-	if out, err := npm.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
-	}
-	return dir, nil
-})
 
 // node runs a program beside the clients.
 func node(t *testing.T, env []string, args ...string) string {
 	t.Helper()
-	dir, err := aguiClients()
-	if err != nil {
-		t.Fatalf("install the clients of AG-UI: %v", err)
-	}
+	dir := nodePackages(t, "agui")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", args...)
@@ -90,10 +66,7 @@ func TestFrontendsDoc(t *testing.T) {
 	}
 	h := startHost(t)
 	env := []string{"PONTOON_URL=" + h.url, "PONTOON_KEY=" + h.runKey("app")}
-	dir, err := aguiClients()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := nodePackages(t, "agui")
 	for i, name := range []string{"fetch.mjs", "httpagent.mjs"} {
 		writeFile(t, filepath.Join(dir, name), string(programs[i][1]))
 		if out := node(t, env, name, "hello"); out != "echo: hello\n" {

@@ -33,6 +33,9 @@ const wait = 20 * time.Second
 // programs, and no second of waiting at its end for the race detector's sake.
 var baseEnv = []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=20"}
 
+// testDir is where what all tests share is.
+var testDir string
+
 // The programs under test, built once.
 var pontoonBinary, ircBinary, helloBinary, filesBinary string
 
@@ -44,6 +47,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
+		testDir = dir
 		race := "-race"
 		if torture.Long() { // 5,000 adapters want the machine
 			race = "-race=false"

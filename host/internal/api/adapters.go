@@ -10,7 +10,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -69,7 +68,7 @@ func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList]
 		}
 		for _, r := range rows {
 			after = r.Key
-			if r.Kind == agui.Kind { // a front end is none
+			if ofFront(r) { // a front end is none
 				continue
 			}
 			if a, ok := s.Hub.Attached(r.Key); ok {

@@ -20,14 +20,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Gate, AGUI, Plugins, AgentSockets, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Gate, AGUI, Bridle, SocketIO, Plugins, AgentSockets, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
@@ -38,6 +40,8 @@ type Options struct {
 	Keys        *auth.Keys             // the operator's
 	Gate        *auth.Gate             // of keys that operators gave away; nil = there are none
 	AGUI        *agui.Front            // nil = no AG-UI front end
+	Bridle      *bridle.Front          // nil = no browsers of Bridle
+	SocketIO    http.Handler           // nil = none
 	Assets      fs.FS
 	Log         *slog.Logger
 	Version     string
@@ -122,6 +126,12 @@ func New(ctx context.Context, o Options) http.Handler {
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
 	mux.HandleFunc("GET "+schemaPath, s.schema)
 	mux.Handle(attach.SignPath, o.Attachments)
+	if o.SocketIO != nil {
+		mux.Handle(socketio.Path, o.SocketIO)
+	}
+	if o.Bridle != nil {
+		o.Bridle.Routes(mux, problem)
+	}
 	mux.HandleFunc("/", s.notFound)
 	return s.recoverer(s.cors(secure(plainJSON(mux))))
 }

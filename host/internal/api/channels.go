@@ -15,6 +15,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -34,6 +35,7 @@ var kinds = []Kind{
 	{kindBridge, true, true, "An adapter that connects by WebSocket with a token"},
 	{supervisor.Kind, false, false, "An adapter that the host runs as a process; plugins.yaml makes its channel"},
 	{agui.Kind, false, false, "Clients that speak AG-UI, with keys of scope agent:run; there is one channel, which the host makes"},
+	{bridle.Kind, false, false, "Browsers that come as Bridle's do; there is one channel, which the host makes"},
 }
 
 // Limits of a channel's lists.
@@ -152,11 +154,11 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if row.Kind == "" {
 		row.Kind = kindBridge
 	}
-	if row.Kind == agui.Kind {
-		return nil, field(422, "body.kind", "there is one channel of this kind, which the host makes: expected "+kindBridge, in.Body.Kind)
-	}
 	if row.Kind == supervisor.Kind {
 		return nil, field(422, "body.kind", "channels of plugins are made by plugins.yaml: expected "+kindBridge, in.Body.Kind)
+	}
+	if ofFront(row) {
+		return nil, field(422, "body.kind", "there is one channel of this kind, which the host makes: expected "+kindBridge, in.Body.Kind)
 	}
 	if row.Kind != kindBridge {
 		return nil, field(422, "body.kind", "expected "+kindBridge, in.Body.Kind)
@@ -201,6 +203,9 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if err := s.checkOwned(row, in.Body); err != nil {
 		return nil, err
 	}
+	if err := checkFront(row, in.Body); err != nil {
+		return nil, err
+	}
 	if err := s.apply(&row, in.Body); err != nil {
 		return nil, err
 	}
@@ -215,10 +220,8 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if s.owner(row) != "" {
 		s.Plugins.ChannelChanged(row.Name, row.Enabled)
 	}
-	if row.Kind == agui.Kind && s.AGUI != nil {
-		if err := s.AGUI.Changed(ctx, row); err != nil {
-			return nil, s.fault(err, "channel "+in.ID)
-		}
+	if err := s.frontChanged(ctx, row); err != nil {
+		return nil, s.fault(err, "channel "+in.ID)
 	}
 	shown, err := s.show(ctx, row)
 	return &body[Channel]{shown}, err
@@ -232,7 +235,7 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 	if at := s.owner(row); at != "" {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin: remove its entry first, " + at)
 	}
-	if row.Kind == agui.Kind {
+	if ofFront(row) {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
 	}
 	if err := s.Store.DeleteChannel(ctx, row, s.by("channel.delete", row.Name, nil)); err != nil {

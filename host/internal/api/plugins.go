@@ -9,7 +9,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -181,19 +180,8 @@ func (s *server) reloadPlugins(ctx context.Context, _ *struct{}) (*body[Reloaded
 	return &body[Reloaded]{out}, nil
 }
 
-// checkOwned refuses changes of a plugin's channel that plugins.yaml owns, and of
-// a built-in one what would mean nothing there.
+// checkOwned refuses changes of a plugin's channel that plugins.yaml owns.
 func (s *server) checkOwned(row store.Channel, b PolicyBody) error {
-	if row.Kind == agui.Kind {
-		for name, given := range map[string]bool{
-			"name": b.Name != nil && *b.Name != row.Name, "queue": b.Queue != nil && *b.Queue, "accept_capabilities": b.AcceptCapabilities != nil,
-			"profile": b.Profile != nil,
-		} {
-			if given {
-				return field(http.StatusConflict, "body."+name, "the channel is built in: expected enabled, agent, agents, allow_users, queue_limits, retention_days or rate_limit", "")
-			}
-		}
-	}
 	if row.Kind == supervisor.Kind && b.Name != nil && *b.Name != row.Name {
 		return field(http.StatusConflict, "body.name", "is that of a plugin: rename it in plugins.yaml", "")
 	}

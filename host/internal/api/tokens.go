@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -89,11 +88,11 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if row.Kind == agui.Kind {
-		return nil, huma.Error409Conflict("channel " + row.Name + " is for clients with keys: pontoon key create")
-	}
 	if row.Kind == supervisor.Kind {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")
+	}
+	if ofFront(row) {
+		return nil, huma.Error409Conflict("channel " + row.Name + " is built in, and has no token: its clients have keys of another kind")
 	}
 	b := rotateBody{}
 	if in.Body != nil {

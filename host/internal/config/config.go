@@ -31,6 +31,8 @@ type Serve struct {
 	PluginsNamed     bool   // somebody said so: then it must be there
 	RequireChecksums bool   // every plugin must be pinned
 	NoShim           bool   // run plugins as on systems other than Linux
+	BridleSecret     string // that tokens of Bridle's browsers are signed with; "" = none is let in
+	BridleAPIKey     string // that opens any agent of kind bridle; "" = none does
 	MaxStorage       string // size of database and attachments from which on the oldest messages go; 0 or "" = any
 }
 

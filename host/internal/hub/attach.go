@@ -38,6 +38,7 @@ type Port interface {
 type Parcel struct {
 	ID      store.MessageID // 0 = lossy
 	Key     string          // of a lossy one: what it is a state of; only the newest counts
+	ReplyTo store.MessageID // of a durable one: the message that it answers; 0 = none
 	Routing wire.Routing
 	Frames  []wire.Frame
 
@@ -60,7 +61,8 @@ type Info struct {
 	Unknown   []string // of Names: not known here, or not in its protocol
 	Profile   wire.Profile
 	Remote    string
-	Local     bool // on this machine
+	Local     bool   // on this machine
+	Away      string // what a user is told whose agent is away; "" = what all are told
 	Since     time.Time
 	Order     int64            // of its register among all: who asked later has the slot
 	Heard     func() time.Time // when the adapter was last heard

@@ -31,13 +31,14 @@ type Follower interface {
 // refer to the attachments that it names, the front end has looked.
 func (a *Attachment) Say(in *wire.Inbound, m message.Message) {
 	in.Type, in.Text = wire.TypeMessage, m.Text
-	a.receive(in, &said{m, time.Now()})
+	a.receive(in, &said{m, time.Now(), ""})
 }
 
 // said is a message that Say was given, and when.
 type said struct {
 	message.Message
 	at time.Time
+	to string // the agent that it is for; "" = whoever the conversation is routed to
 }
 
 // admitSaid takes what Say was given.

@@ -42,6 +42,7 @@ func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 	}
 	if s.policy.maySpeak(o.UserID) && !aside {
 		conv.latest = o
+		f.reroute(&s)
 	}
 	return s, nil
 }
@@ -141,8 +142,12 @@ func parseCommand(text, action string) (name string, args []string, ok bool) {
 // command runs a slash command, whatever else goes on in the conversation.
 func (f *inbound) command(s scene, routing wire.Routing, name string, args []string) {
 	c := f.a.channel
+	agents := s.policy.agents(c.hub.AgentNames)
+	if f.said != nil && f.said.to != "" { // the user chose by whom the message is for
+		agents = []string{f.said.to}
+	}
 	result := c.hub.Commands.Run(command.Call{
-		Name: name, Args: args, Agent: s.agent, Agents: s.policy.agents(c.hub.AgentNames), Muted: s.settings.Muted, Running: s.running,
+		Name: name, Args: args, Agent: s.agent, Agents: agents, Muted: s.settings.Muted, Running: s.running,
 	})
 	if result.Agent != nil || result.Muted != nil || result.Stop {
 		c.mu.Lock()

@@ -46,6 +46,10 @@ func (c *Channel) park(conv *conversation, job turnJob, agent string, returns ui
 	full := len(c.absent) >= c.policy.length()
 	tell := conv.told != agent && !conv.settings.Muted
 	told := job.told || conv.told == agent
+	text := noticeAway
+	if a := c.attached; a != nil && a.Away != "" {
+		text = a.Away
+	}
 	c.mu.Unlock()
 	switch {
 	case another || !c.hub.gone(agent, returns):
@@ -56,7 +60,7 @@ func (c *Channel) park(conv *conversation, job turnJob, agent string, returns ui
 	}
 	if tell && !job.told {
 		r := &reply{c: c, conv: conv, job: job}
-		if err := r.notice(noticeAway, waits(job.id, agent, true)); err != nil {
+		if err := r.notice(text, waits(job.id, agent, true)); err != nil {
 			if c.hub.ctx.Err() != nil || errors.Is(err, store.ErrRemoved) {
 				return done
 			}

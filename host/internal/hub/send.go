@@ -17,7 +17,7 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 	if row.Status == message.StatusStreaming {
 		return
 	}
-	o.parcel.ID = row.ID
+	o.parcel.ID, o.parcel.ReplyTo = row.ID, row.ReplyTo
 	if o.draft != nil {
 		if c.drafts == nil {
 			c.drafts = map[store.MessageID]*draft{}

@@ -22,8 +22,8 @@ const streamInterval = 50 * time.Millisecond
 type stream struct {
 	c       *Channel
 	id      store.MessageID
-	routing wire.Routing
 	replyTo store.MessageID
+	routing wire.Routing
 	draft   *draft // nil = the far end shows streams
 
 	mu   sync.Mutex  // guards what follows
@@ -167,7 +167,7 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 
 func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, status message.Status) (Sent, error) {
 	c := s.c
-	row.ID, row.Status = s.id, status
+	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
 	done := make(chan error, 1)
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,

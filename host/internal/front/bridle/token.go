@@ -1,0 +1,97 @@
+package bridle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
+)
+
+const (
+	minSecret = 32 // bytes, as RFC 7518 has it for HS256
+	maxToken  = 8 << 10
+	maxClient = 256 // bytes of a clientId
+	maxName   = 128
+
+	roleAdmin   = "ADMIN"
+	clientAdmin = "admin" // the clientId of all who have the role
+)
+
+// user is whom a token is for.
+type user struct {
+	client string // the clientId
+	sub    string
+	name   string
+	until  time.Time // the token's end; zero = never
+}
+
+// admin reports who speaks for all admins.
+func (u *user) admin() bool { return u.client == clientAdmin }
+
+// claims are those of a token that count.
+type claims struct {
+	jwt.RegisteredClaims
+	Name  string          `json:"name"`
+	Roles json.RawMessage `json:"roles"` // an array, or one
+}
+
+var errToken = errors.New("the token is not valid here")
+
+// check reads a browser's token: HS256 with the host's secret, not before its
+// time nor after its end. The error says nothing of the token.
+func (f *Front) check(token string) (user, error) {
+	if f.Secret == "" || len(token) > maxToken {
+		return user{}, errToken
+	}
+	var c claims
+	p := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithTimeFunc(f.Now))
+	if _, err := p.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return []byte(f.Secret), nil }); err != nil {
+		return user{}, errToken
+	}
+	u := user{client: c.Subject, sub: c.Subject, name: c.Name}
+	if c.ExpiresAt != nil {
+		u.until = c.ExpiresAt.Time
+	}
+	if len(u.name) > maxName || strings.ContainsFunc(u.name, unicode.IsControl) {
+		u.name = ""
+	}
+	if c.has(roleAdmin) {
+		u.client = clientAdmin
+		return u, nil
+	}
+	return u, checkClient(u.client)
+}
+
+// has reports a role.
+func (c *claims) has(role string) bool {
+	var many []json.RawMessage
+	if json.Unmarshal(c.Roles, &many) != nil {
+		many = []json.RawMessage{c.Roles}
+	}
+	return slices.ContainsFunc(many, func(raw json.RawMessage) bool {
+		var s string
+		return json.Unmarshal(raw, &s) == nil && s == role
+	})
+}
+
+// checkClient refuses a subject that could not be a clientId, or that of others.
+func checkClient(id string) error {
+	switch {
+	case id == "", len(id) > maxClient:
+		return fmt.Errorf("%w: its sub has %d bytes, expected 1 to %d", errToken, len(id), maxClient)
+	case strings.ContainsFunc(id, unicode.IsControl):
+		return fmt.Errorf("%w: its sub has a control character", errToken)
+	case id == clientAdmin:
+		return fmt.Errorf("%w: its sub is %q, which the role %s alone gives", errToken, id, roleAdmin)
+	case strings.HasPrefix(id, agents.ForeignClient):
+		return fmt.Errorf("%w: its sub begins with %q, which is the host's", errToken, agents.ForeignClient)
+	}
+	return nil
+}

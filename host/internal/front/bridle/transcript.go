@@ -1,0 +1,95 @@
+package bridle
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// maxTranscript is how many messages a transcript shows: the newest.
+const maxTranscript = 500
+
+// transcript is what was said in one conversation.
+type transcript struct {
+	Channel  string `json:"channel"`
+	Messages []line `json:"messages"`
+}
+
+// line is a message of a transcript.
+type line struct {
+	ID   string `json:"id"`
+	Role string `json:"role"`
+	Text string `json:"text"`
+	TS   int64  `json:"ts"`
+}
+
+// read reads the newest messages of a conversation, newest first.
+func (f *Front) read(ctx context.Context, conversation string, n int) ([]store.Entry, error) {
+	chain, err := f.Store.Chain(ctx, f.key())
+	if err != nil {
+		return nil, err
+	}
+	return f.Store.Before(ctx, store.Scope{Chain: chain, Conversation: &conversation}, 0, n)
+}
+
+func (f *Front) key() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.channel.Key
+}
+
+// transcript reads what a user may see of a conversation, oldest first.
+func (f *Front) transcript(ctx context.Context, conversation string) ([]line, error) {
+	hidden, err := f.Store.HiddenUpTo(ctx, f.key(), conversation)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := f.read(ctx, conversation, maxTranscript)
+	if err != nil {
+		return nil, err
+	}
+	lines := []line{}
+	for _, e := range entries {
+		if e.ID <= hidden {
+			break
+		}
+		if shown(e) {
+			lines = append(lines, line{e.ID.String(), role(e.Direction), e.Text, e.ID.Time().UnixMilli()})
+		}
+	}
+	slices.Reverse(lines)
+	return lines, nil
+}
+
+func role(d store.Direction) string {
+	if d == store.In {
+		return string(message.RoleUser)
+	}
+	return "assistant"
+}
+
+// shown reports the messages that a transcript has: not those that were not
+// taken, that are still being made, or that only do something to another one.
+func shown(e store.Entry) bool {
+	if e.Direction == store.In && e.Reason == store.ReasonRejected || e.Status == message.StatusStreaming {
+		return false
+	}
+	m := message.Message{Meta: e.Metadata()}
+	switch render.ActOf(&m).Kind {
+	case render.ActDelete, render.ActReact:
+		return false
+	}
+	return true
+}
+
+// hide does not show what was said until now any more.
+func (f *Front) hide(ctx context.Context, conversation string) error {
+	newest, err := f.read(ctx, conversation, 1)
+	if err != nil || len(newest) == 0 {
+		return err
+	}
+	return f.Store.Hide(ctx, f.key(), conversation, newest[0].ID)
+}

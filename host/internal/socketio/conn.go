@@ -1,0 +1,282 @@
+package socketio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
+)
+
+// conn is one session of Engine.IO: a client's connection, whatever carries it.
+type conn struct {
+	s       *Server
+	id      string
+	address string // that it is counted by
+	remote  string
+	packets *rate.Limiter
+	ctx     context.Context // ends with the connection …
+	cancel  context.CancelFunc
+	begun   time.Time
+
+	in      sync.Mutex         // held while a packet is taken; guards sockets and swept
+	sockets map[string]*Socket // by namespace
+	swept   bool               // its sockets were told that it has ended
+
+	wake     chan struct{} // holds one: there is something to write
+	switched chan struct{} // closed when the session is a WebSocket
+
+	mu       sync.Mutex // guards what follows
+	queue    [][]byte
+	bytes    int
+	ws       transport.Conn // nil = polling
+	polled   bool           // a GET is being answered
+	posted   bool           // a POST is being read
+	probing  bool           // the client is changing to a WebSocket
+	ended    bool
+	why      string    // it ended
+	doomed   string    // why it is about to end, once what waits is written; "" = it is not
+	since    time.Time // when it was doomed
+	bare     time.Time // since when it has no sockets; zero = it has
+	heard    time.Time
+	pinged   time.Time
+	awaiting bool // an answer to the ping
+}
+
+func newConn(s *Server, id, address, remote string) *conn {
+	now := time.Now()
+	c := &conn{
+		s: s, id: id, address: address, remote: remote, packets: rate.NewLimiter(rate.Limit(s.Rate), s.Burst), begun: now,
+		sockets: map[string]*Socket{}, wake: make(chan struct{}, 1), switched: make(chan struct{}), bare: now, heard: now, pinged: now,
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// enqueue puts a packet behind those that wait. A client that does not read is
+// ended.
+func (c *conn) enqueue(packet []byte) {
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return
+	}
+	if len(c.queue) >= maxQueue || c.bytes+len(packet) > maxQueueBytes {
+		c.mu.Unlock()
+		c.end("too slow: packets wait for longer than they may")
+		return
+	}
+	c.queue = append(c.queue, packet)
+	c.bytes += len(packet)
+	c.mu.Unlock()
+	c.stir()
+}
+
+// stir wakes whoever writes.
+func (c *conn) stir() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// end ends the connection. It does not wait, and may be called by anybody.
+func (c *conn) end(why string) {
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return
+	}
+	c.ended, c.why = true, why
+	c.queue, c.bytes = nil, 0
+	c.mu.Unlock()
+	c.cancel() // whoever writes closes the WebSocket
+	c.s.Log.Debug("socket.io connection ended", "remote", c.remote, "reason", why)
+	c.s.forget(c)
+}
+
+// drop ends the connection once what waits is written, or soon.
+func (c *conn) drop(why string) {
+	c.mu.Lock()
+	if c.doomed == "" {
+		c.doomed, c.since = why, time.Now()
+	}
+	c.mu.Unlock()
+	c.stir()
+}
+
+// endDoomed ends a connection that drop was called for, and that has written all.
+func (c *conn) endDoomed() {
+	c.mu.Lock()
+	why := c.doomed
+	if len(c.queue) > 0 {
+		why = ""
+	}
+	c.mu.Unlock()
+	if why != "" {
+		c.end(why)
+	}
+}
+
+// sweep tells the sockets that nothing comes any more.
+func (c *conn) sweep() {
+	c.in.Lock()
+	defer c.in.Unlock()
+	c.swept = true
+	for _, s := range c.sockets {
+		c.leave(s)
+	}
+}
+
+// leave takes a socket out. in must be held.
+func (c *conn) leave(s *Socket) {
+	if c.sockets[s.namespace] != s {
+		return
+	}
+	delete(c.sockets, s.namespace)
+	if len(c.sockets) == 0 {
+		c.mu.Lock()
+		c.bare = time.Now()
+		c.mu.Unlock()
+	}
+	s.mu.Lock()
+	s.gone = true
+	s.mu.Unlock()
+	if s.handler != nil {
+		_ = c.guard(func() error { s.handler.Closed(); return nil })
+	}
+}
+
+// guard makes a defect cost this connection only.
+func (c *conn) guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.s.Log.Error("socket.io handler panicked", "remote", c.remote, "error", p, "stack", string(debug.Stack()))
+			c.end("internal error")
+			err = errors.New("internal error")
+		}
+	}()
+	return f()
+}
+
+var errEnded = errors.New("the connection has ended")
+
+// take acts on one packet of Engine.IO. An error ends the connection.
+func (c *conn) take(b []byte) error {
+	if err := c.packets.Wait(c.ctx); err != nil {
+		return errEnded
+	}
+	c.mu.Lock()
+	c.heard, c.awaiting = time.Now(), false
+	c.mu.Unlock()
+	if len(b) == 0 {
+		return errors.New("found an empty packet")
+	}
+	switch b[0] {
+	case eioPong, eioNoop:
+		return nil
+	case eioClose:
+		return errors.New("closed by the client")
+	case eioMessage:
+	default:
+		return fmt.Errorf("found a packet of type %.4q, expected 1, 3 or 4", b[:1])
+	}
+	p, err := parsePacket(string(b[1:]))
+	if err != nil {
+		return err
+	}
+	c.in.Lock()
+	defer c.in.Unlock()
+	if c.swept {
+		return errEnded
+	}
+	return c.guard(func() error { return c.act(p) })
+}
+
+// act acts on one packet of Socket.IO. in must be held.
+func (c *conn) act(p packet) error {
+	s := c.sockets[p.namespace]
+	switch {
+	case p.kind == kindConnect && s == nil:
+		return c.connect(p)
+	case s == nil && p.kind == kindDisconnect:
+		return nil // both ends said so at once
+	case s == nil:
+		c.s.Log.Debug("packet for a namespace that is not open", "remote", c.remote)
+		return nil // likewise: it crossed our own disconnect
+	case p.kind == kindConnect:
+		return errors.New("found a second CONNECT to one namespace")
+	case p.kind == kindDisconnect:
+		c.leave(s)
+		return nil
+	case p.kind == kindAck:
+		return nil // nothing here asks for one
+	}
+	name, args, err := p.event()
+	if err != nil {
+		return err
+	}
+	err = s.handler.Event(name, args)
+	if p.id != "" {
+		s.acknowledge(p.id, err)
+	}
+	return nil
+}
+
+// connect opens a namespace. in must be held.
+func (c *conn) connect(p packet) error {
+	ns := c.s.Namespaces[p.namespace]
+	if ns == nil || len(c.sockets) >= maxSockets {
+		no := packet{kind: kindConnectError, namespace: p.namespace, data: message(-1, "Invalid namespace")}
+		c.enqueue(no.append(nil))
+		return nil
+	}
+	if len(p.data) > 0 && p.data[0] != '{' {
+		return errors.New("found no object in CONNECT")
+	}
+	s := newSocket(c, p.namespace)
+	yes := packet{kind: kindConnect, namespace: p.namespace, data: s.hello()}
+	c.enqueue(yes.append(nil))
+	c.sockets[p.namespace] = s
+	c.mu.Lock()
+	c.bare = time.Time{}
+	c.mu.Unlock()
+	if s.handler = ns.Open(s, p.data); s.handler == nil {
+		s.bye()
+	}
+	s.mu.Lock()
+	gone := s.gone
+	s.mu.Unlock()
+	if gone { // closed by whoever opened it
+		c.leave(s)
+	}
+	return nil
+}
+
+// pulse pings when it is time, and ends who is silent or opens nothing.
+func (c *conn) pulse(now time.Time) {
+	c.mu.Lock()
+	late := c.doomed != "" && now.Sub(c.since) >= time.Second
+	silent := c.awaiting && now.Sub(c.pinged) >= c.s.PingTimeout
+	bare := !c.bare.IsZero() && now.Sub(c.bare) >= c.s.ConnectTimeout
+	ping := !c.awaiting && now.Sub(c.pinged) >= c.s.PingInterval
+	if ping && !silent && !bare {
+		c.pinged, c.awaiting = now, true
+	}
+	c.mu.Unlock()
+	switch {
+	case late:
+		c.end("dropped")
+	case silent:
+		c.end("ping timeout")
+	case bare:
+		c.end("no namespace was opened in time")
+	case ping:
+		c.enqueue([]byte{eioPing})
+	}
+}
