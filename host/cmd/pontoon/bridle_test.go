@@ -24,7 +24,7 @@ func TestBridleRoundTrip(t *testing.T) {
 		}, transports...)
 		var first string
 		c.hear(browser, "connect", &first)
-		if first != transports[0] {
+		if len(transports) == 1 && first != transports[0] {
 			t.Errorf("%s: connected by %s", name, first)
 		}
 		var welcome struct{ ClientID string }

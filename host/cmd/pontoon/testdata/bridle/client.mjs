@@ -11,10 +11,8 @@ const commands = {
   connect({ id, namespace, auth, transports, headers }) {
     const s = io(url + namespace, { auth, transports, extraHeaders: headers, forceNew: true, reconnection: false })
     sockets.set(id, s)
-    s.on('connect', () => {
-      say(id, 'connect', s.io.engine.transport.name)
-      s.io.engine.once('upgrade', (t) => say(id, 'upgrade', t.name))
-    })
+    s.io.engine.once('upgrade', (t) => say(id, 'upgrade', t.name)) // which may come before connect
+    s.on('connect', () => say(id, 'connect', s.io.engine.transport.name))
     s.on('connect_error', (err) => say(id, 'connect_error', err.message))
     s.on('disconnect', (why) => say(id, 'disconnect', why))
     s.onAny((event, ...args) => say(id, event, ...args))
