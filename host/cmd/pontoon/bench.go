@@ -52,7 +52,7 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
 	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
 	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchStorm(o, &c.Dir), benchFair(o, &c.Dir), benchModes(o, &c.Dir), benchDeep(o, &c.Dir),
-		benchStream(o), benchAdapter(), benchStreamEcho(), benchCulprit(), &cobra.Command{
+		benchStream(o), benchTokens(o), benchAdapter(), benchStreamEcho(), benchCulprit(), &cobra.Command{
 			Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
 			RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
 		})
@@ -179,6 +179,25 @@ func benchDeep(o *clientOptions, dir *string) *cobra.Command {
 	f.StringVar(&c.IDs, "ids", bench.IDsNone, "platform ids of the questions: none, ordered or random")
 	f.IntVar(&c.Pairs, "pairs", 10_000, "questions with their answers of one measurement")
 	f.IntVar(&c.Rounds, "rounds", 15, "rounds")
+	return cmd
+}
+
+func benchTokens(o *clientOptions) *cobra.Command {
+	var c bench.TokensConfig
+	cmd := &cobra.Command{
+		Use: "tokens", Short: "Measure what the host adds before users see an agent's first word", Args: cobra.NoArgs,
+		Long: "Start a host, and put agents of each kind behind an adapter that shows streams and behind an AG-UI client, one\n" +
+			"question at a time: how long until the agent has it, and from its first token until the user has that.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Tokens(cmd.Context(), c)
+				return verdict{&r, true, r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Samples, "samples", 300, "questions of each")
+	f.StringVar(&c.Dir, "dir", "", "where the data directory is made and removed (default: the system's for temporary files)")
 	return cmd
 }
 
