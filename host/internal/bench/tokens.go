@@ -51,7 +51,7 @@ type Percentiles struct {
 }
 
 // moments are when something happened in one exchange, by this process's clock.
-type moments struct{ asked, got, said time.Time }
+type moments struct{ got, said time.Time }
 
 // talker is an agent that answers each turn with one token, then the whole.
 type talker struct {

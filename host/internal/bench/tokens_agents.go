@@ -100,4 +100,3 @@ func (t *talker) hooks(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]string{"text": wholeText})
 }
-
