@@ -67,18 +67,19 @@ func (p *page) asks(id, text, answer string) (before []string) {
 		var f struct {
 			Type  string
 			Entry struct {
-				Client, Text, Kind string
+				Client string
+				Pieces []struct{ Text string }
 			}
 		}
 		if err := p.conn.ReadJSON(&f); err != nil {
 			p.t.Fatalf("waiting for %q: %v", answer, err)
 		}
 		switch {
-		case f.Type != "entry" || f.Entry.Client != "":
-		case f.Entry.Text == answer:
+		case f.Type != "entry" || f.Entry.Client != "" || len(f.Entry.Pieces) != 1:
+		case f.Entry.Pieces[0].Text == answer:
 			return before
 		default:
-			before = append(before, f.Entry.Text)
+			before = append(before, f.Entry.Pieces[0].Text)
 		}
 	}
 }
