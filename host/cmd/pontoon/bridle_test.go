@@ -231,7 +231,8 @@ func TestBridleRefusedHandshakes(t *testing.T) {
 	refused("errNoName", agents, map[string]any{"apiKey": bridleAPIKey}, "MISSING_AGENT_ID")
 	refused("errWrongKey", agents, map[string]any{"apiKey": bridleAPIKey + "x", "agentId": "helper"}, "INVALID_TOKEN")
 	refused("errOthersKey", agents, map[string]any{"apiKey": h.keys["other"], "agentId": "helper"}, "INVALID_TOKEN")
-	refused("errNoSuchAgent", agents, map[string]any{"apiKey": bridleAPIKey, "agentId": "nobody"}, "INVALID_TOKEN")
+	refused("errNoName", agents, map[string]any{"apiKey": bridleAPIKey, "agentId": "No Name"}, "INVALID_TOKEN")
+	refused("errNoSuchAgent", agents, map[string]any{"apiKey": h.keys["helper"], "agentId": "nobody"}, "INVALID_TOKEN")
 	refused("errOtherKind", agents, map[string]any{"apiKey": bridleAPIKey, "agentId": "echo"}, "INVALID_TOKEN")
 
 	c.connect("elsewhere", "/", nil)
@@ -440,6 +441,36 @@ func TestBridleOff(t *testing.T) {
 }
 
 // A browser talks to an agent of any kind, and history outlives the host.
+// An agent that nobody made is made when it comes with the host's key, and stays.
+// What belongs into the handshake may be in the url.
+func TestBridleNewcomer(t *testing.T) {
+	h := startBridle(t)
+	c := startClients(t, h.url)
+	inURL := func(id, namespace string, query map[string]string) {
+		c.do(map[string]any{"op": "connect", "id": id, "namespace": namespace, "query": query, "transports": []string{"polling", "websocket"}})
+	}
+	inURL("agent", "/ws/agent", map[string]string{"apiKey": bridleAPIKey, "agentId": "newcomer"})
+	c.hear("agent", "connect", nil)
+	c.emit("agent", "ping", map[string]any{})
+	c.hear("agent", "pong", nil)
+	inURL("browser", "/ws/client", map[string]string{"token": tokenOf(t, "u1"), "agentId": "newcomer"})
+	c.hear("browser", "welcome", nil)
+	c.emit("browser", "message", map[string]any{"text": "Hello"})
+	var got bridleMessage
+	c.hear("agent", "message", &got)
+	if got.Text != "Hello" {
+		t.Errorf("%+v", got)
+	}
+	var row struct{ Kind string }
+	h.json(&row, "agent", "show", "newcomer")
+	if row.Kind != "bridle" {
+		t.Errorf("the agent is of kind %q", row.Kind)
+	}
+	if strings.Contains(h.errs.String(), bridleAPIKey) || strings.Contains(h.errs.String(), tokenOf(t, "u1")) {
+		t.Error("a secret is in the log")
+	}
+}
+
 func TestBridleEcho(t *testing.T) {
 	h := startBridle(t, "helper")
 	if away := h.expect(tokenOf(t, "u1"), "POST", "/helper/message/sync", `{"text":"Anybody?"}`, 200); !strings.Contains(away, `"text":"Agent is not connected. Please try again later."`) {

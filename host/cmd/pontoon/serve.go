@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
-	agentbridle "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
@@ -26,10 +24,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -132,32 +127,21 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer roster.Close()
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
-	sockets := agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Log: log})
-	defer sockets.Close()
-	bridles := agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, Board: h, HostKey: c.BridleAPIKey, Log: log})
-	defer bridles.Close()
-	registerAgents(roster, url, sockets, bridles)
-	registerDialed(roster, log)
-	if err := roster.Load(ctx, st); err != nil {
-		return fmt.Errorf("load agents: %w", err)
+	who, err := openAgents(ctx, c, st, h, gate, roster, url, log)
+	if err != nil {
+		return err
 	}
+	defer who.close()
 	if n, err := h.Recover(ctx); err != nil {
 		return fmt.Errorf("hand over open messages: %w", err)
 	} else if n > 0 {
 		log.Info("open messages handed over again", "count", n)
 	}
-	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: h, Log: log})
+	front, err := openFronts(ctx, c, st, files, h, who.bridles, log)
 	if err != nil {
 		return err
 	}
-	defer runs.Close()
-	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: h, Agents: bridles, Secret: c.BridleSecret, Log: log})
-	if err != nil {
-		return err
-	}
-	defer browsers.Close()
-	io := newSocketIO(c, bridles, browsers, log)
-	defer io.Close()
+	defer front.close()
 	slots := bridge.New(h, gate, bridge.Options{Log: log})
 	plugins, err := newSupervisor(c, st, h, slots, log)
 	if err != nil {
@@ -167,7 +151,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	srv := &http.Server{
 		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, AGUI: runs, Bridle: browsers, SocketIO: io,
+			Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate,
+			AGUI: front.runs, Bridle: front.browsers, SocketIO: front.io,
 			Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 		}),
@@ -177,18 +162,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, sockets, bridles, runs, browsers, io, plugins, files, endStreams}
+	run := services{log, srv, ln, st, gate, slots, who, front, plugins, files, endStreams}
 	return advise(run.serve(ctx), c.Data)
-}
-
-// newSocketIO serves browsers and agents that come as Bridle's do.
-func newSocketIO(c config.Serve, agents *agentbridle.Agents, browsers *bridle.Front, log *slog.Logger) *socketio.Server {
-	return socketio.New(socketio.Options{
-		Namespaces: map[string]socketio.Namespace{agentbridle.Namespace: agents, bridle.Namespace: browsers}, Log: log,
-		Origin: func(r *http.Request) bool {
-			return socketio.SameOrigin(r) || slices.Contains(c.AllowOrigin, r.Header.Get("Origin"))
-		},
-	})
 }
 
 // openStore opens the database, after a backup if it must be migrated. If it is
@@ -240,11 +215,8 @@ type services struct {
 	store      *store.Store
 	gate       *auth.Gate
 	slots      *bridge.Slots
-	sockets    *agent.Sockets
-	bridles    *agentbridle.Agents
-	runs       *agui.Front
-	browsers   *bridle.Front
-	io         *socketio.Server
+	agents     *agents
+	fronts     *fronts
 	plugins    *supervisor.Supervisor
 	files      *attach.Store
 	endStreams func() // ends the API's long answers
@@ -267,10 +239,10 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "storage", s.store.Serve)
 	start(&rest, "token use", s.gate.Serve)
 	start(&rest, "pulse", s.slots.Serve)
-	start(&rest, "pulse of agents", s.sockets.Serve)
-	start(&rest, "agents of Bridle", s.bridles.Serve)
-	start(&rest, "browsers of Bridle", s.browsers.Serve)
-	start(&rest, "socket.io", s.io.Serve)
+	start(&rest, "pulse of agents", s.agents.sockets.Serve)
+	start(&rest, "agents of Bridle", s.agents.bridles.Serve)
+	start(&rest, "browsers of Bridle", s.fronts.browsers.Serve)
+	start(&rest, "socket.io", s.fronts.io.Serve)
 	start(&rest, "attachments", s.files.Serve)
 	start(&rest, "heap", serveHeap)
 	start(&plugins, "plugins", s.plugins.Serve)
@@ -284,12 +256,12 @@ func (s *services) serve(ctx context.Context) error {
 	<-ctx.Done()
 	s.log.Info("stopping")
 	plugins.Wait() // while their last words can still be taken
-	s.runs.Close()
+	s.fronts.runs.Close()
 	s.endStreams()
 	s.slots.Close()
-	s.sockets.Close()
-	s.browsers.Close()
-	s.io.Close()
+	s.agents.sockets.Close()
+	s.fronts.browsers.Close()
+	s.fronts.io.Close()
 	deadline, done := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer done()
 	if err := s.srv.Shutdown(deadline); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -17,7 +19,8 @@ import (
 type conn struct {
 	s       *Server
 	id      string
-	address string // that it is counted by
+	address string     // that it is counted by
+	query   url.Values // of its first request
 	remote  string
 	packets *rate.Limiter
 	ctx     context.Context // ends with the connection …
@@ -48,11 +51,14 @@ type conn struct {
 	awaiting bool // an answer to the ping
 }
 
-func newConn(s *Server, id, address, remote string) *conn {
+func newConn(s *Server, id, address string, r *http.Request) *conn {
 	now := time.Now()
 	c := &conn{
-		s: s, id: id, address: address, remote: remote, packets: rate.NewLimiter(rate.Limit(s.Rate), s.Burst), begun: now,
+		s: s, id: id, address: address, remote: r.RemoteAddr, packets: rate.NewLimiter(rate.Limit(s.Rate), s.Burst), begun: now,
 		sockets: map[string]*Socket{}, wake: make(chan struct{}, 1), switched: make(chan struct{}), bare: now, heard: now, pinged: now,
+	}
+	if !s.NoQuery {
+		c.query = r.URL.Query()
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c

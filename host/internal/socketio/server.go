@@ -67,6 +67,7 @@ type Handler interface {
 type Options struct {
 	Namespaces     map[string]Namespace
 	Origin         func(*http.Request) bool // that a browser may connect from; nil = its own alone
+	NoQuery        bool                     // what a client puts into the query of its url is not looked at
 	MaxConns       int
 	MaxPerAddress  int
 	Rate, Burst    int
@@ -196,7 +197,7 @@ func (s *Server) admit(r *http.Request) (c *conn, status int) {
 	case s.addresses[address] >= s.MaxPerAddress:
 		return nil, http.StatusTooManyRequests
 	}
-	c = newConn(s, rand.Text(), address, r.RemoteAddr)
+	c = newConn(s, rand.Text(), address, r)
 	s.conns[c.id] = c
 	s.addresses[address]++
 	return c, 0

@@ -22,6 +22,10 @@ func newSocket(c *conn, namespace string) *Socket {
 	return &Socket{c: c, namespace: namespace, id: rand.Text()}
 }
 
+// Query is a field of the query that the client connected with: where older ones
+// put what belongs into the handshake. "" = it is not there, or is not looked at.
+func (s *Socket) Query(name string) string { return s.c.query.Get(name) }
+
 // Remote is the address that the client came from.
 func (s *Socket) Remote() string { return s.c.remote }
 

@@ -3,10 +3,12 @@
 package bridle
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -70,10 +72,11 @@ type Options struct {
 	Door     Door
 	Out      Outbox
 	Board    Board
-	HostKey  string        // opens any agent of the kind that there is; "" = none does
-	Patience time.Duration // 0 = DefaultPatience
-	Grace    time.Duration // 0 = DefaultGrace
-	Log      *slog.Logger  // nil = none
+	HostKey  string                                       // opens any agent of the kind; "" = none does
+	Adopt    func(ctx context.Context, name string) error // makes one that came with the host's key and is not there; nil = none is
+	Patience time.Duration                                // 0 = DefaultPatience
+	Grace    time.Duration                                // 0 = DefaultGrace
+	Log      *slog.Logger                                 // nil = none
 }
 
 // Agents are all of the kind, and who takes their connections.
@@ -207,6 +210,7 @@ func (s *Agents) Open(socket *socketio.Socket, auth json.RawMessage) socketio.Ha
 	if len(auth) > 0 && json.Unmarshal(auth, &h) != nil {
 		return s.refuse(l, CodeInvalidToken, "the handshake's apiKey and agentId must be strings")
 	}
+	h.APIKey, h.AgentID = cmp.Or(h.APIKey, socket.Query("apiKey")), cmp.Or(h.AgentID, socket.Query("agentId"))
 	switch {
 	case h.APIKey == "":
 		return s.refuse(l, CodeMissingToken, "the handshake has no apiKey")
@@ -243,7 +247,7 @@ var errRefused = errors.New("the key opens no agent of this name")
 const checkTimeout = 10 * time.Second
 
 // admit finds whom the key opens: the agent whose key it is, or with the host's
-// key any that there is. What is wrong can't be told from the answer.
+// key any, which is made if need be. What is wrong can't be told from the answer.
 func (s *Agents) admit(h hello) (a *Agent, key int64, expires time.Time, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, checkTimeout)
 	defer cancel()
@@ -253,7 +257,12 @@ func (s *Agents) admit(h hello) (a *Agent, key int64, expires time.Time, err err
 		return nil, 0, time.Time{}, err
 	}
 	own := err == nil && grant.Agent.Kind == Kind && grant.Agent.Name == h.AgentID
-	a = s.named(h.AgentID)
+	if a = s.named(h.AgentID); a == nil && hosts && s.Adopt != nil {
+		if err := s.Adopt(ctx, h.AgentID); err != nil {
+			s.Log.Info("agent not made that came with the host's key", "agent", fmt.Sprintf("%.80q", h.AgentID), "error", err)
+		}
+		a = s.named(h.AgentID)
+	}
 	switch {
 	case a == nil, !own && !hosts:
 		return nil, 0, time.Time{}, errRefused

@@ -1,6 +1,7 @@
 package bridle
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,6 +74,7 @@ func (f *Front) Open(s *socketio.Socket, auth json.RawMessage) socketio.Handler 
 	if len(auth) > 0 && json.Unmarshal(auth, &h) != nil {
 		return b.refuse(agents.CodeInvalidToken, "the handshake's token and agentId must be strings")
 	}
+	h.Token, h.AgentID = cmp.Or(h.Token, s.Query("token")), cmp.Or(h.AgentID, s.Query("agentId"))
 	switch {
 	case h.Token == "":
 		return b.refuse(agents.CodeMissingToken, "the handshake has no token")

@@ -8,8 +8,8 @@ const sockets = new Map()
 const say = (id, event, ...args) => process.stdout.write(JSON.stringify({ id, event, args }) + '\n')
 
 const commands = {
-  connect({ id, namespace, auth, transports, headers }) {
-    const s = io(url + namespace, { auth, transports, extraHeaders: headers, forceNew: true, reconnection: false })
+  connect({ id, namespace, auth, query, transports, headers }) {
+    const s = io(url + namespace, { auth, query, transports, extraHeaders: headers, forceNew: true, reconnection: false })
     sockets.set(id, s)
     s.io.engine.once('upgrade', (t) => say(id, 'upgrade', t.name)) // which may come before connect
     s.on('connect', () => say(id, 'connect', s.io.engine.transport.name))

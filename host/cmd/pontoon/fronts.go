@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	agentbridle "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
+	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// fronts are the front ends, each on a channel of its own, with Socket.IO for
+// browsers and agents of Bridle.
+type fronts struct {
+	runs     *agui.Front
+	browsers *bridle.Front
+	io       *socketio.Server
+}
+
+func openFronts(ctx context.Context, c config.Serve, st *store.Store, files *attach.Store, h *hub.Hub, agents *agentbridle.Agents, log *slog.Logger) (*fronts, error) {
+	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: h, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: h, Agents: agents, Secret: c.BridleSecret, Log: log})
+	if err != nil {
+		runs.Close()
+		return nil, err
+	}
+	io := socketio.New(socketio.Options{
+		Namespaces: map[string]socketio.Namespace{agentbridle.Namespace: agents, bridle.Namespace: browsers}, Log: log, NoQuery: c.NoQueryToken,
+		Origin: func(r *http.Request) bool {
+			return socketio.SameOrigin(r) || slices.Contains(c.AllowOrigin, r.Header.Get("Origin"))
+		},
+	})
+	return &fronts{runs, browsers, io}, nil
+}
+
+// close ends what clients wait for.
+func (f *fronts) close() {
+	f.runs.Close()
+	f.browsers.Close()
+	f.io.Close()
+}
