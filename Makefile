@@ -5,7 +5,7 @@ SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
 BUF     := $(GO) tool -modfile=$(CURDIR)/tools/buf/go.mod buf
 LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-FUZZ    ?= 5000x
+FUZZ    ?= 2000x
 
 .PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture faults
 
@@ -19,9 +19,9 @@ build:
 
 test: fresh lint unit fuzz-short
 
-# -p 2: the end-to-end tests start servers of their own and want the machine.
+# -p 3: the end-to-end tests start servers of their own, and wait for them much of the time.
 unit:
-	$(GO) test -race -shuffle=on -timeout 10m -p 2 ./...
+	$(GO) test -race -shuffle=on -timeout 10m -p 3 ./...
 
 lint:
 	$(LINT) run ./...
@@ -39,12 +39,7 @@ fresh: generate
 # Every fuzz target, $(FUZZ) each: a count and not a time, as Go before 1.27 sometimes
 # fails a target with "context deadline exceeded" when its time is up (golang/go#75804).
 fuzz-short:
-	@set -e; for pkg in $$($(GO) list ./...); do \
-		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "fuzz $$pkg $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) -fuzzminimizetime 2s $$pkg; \
-		done; \
-	done
+	GO=$(GO) sh tools/fuzz/run.sh $(FUZZ)
 
 fuzz:
 	$(MAKE) fuzz-short FUZZ=2000000x

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Runs every fuzz target with $1 inputs each, two packages at a time. A package's
+# program is built once for all of its targets, since to link it takes longer than
+# to run it.
+set -eu
+cd "$(dirname "$0")/../.."
+GO="${GO:-go}"
+if [ $# = 1 ]; then
+	cache="$($GO env GOCACHE)/fuzz"
+	grep -rHo '^func Fuzz[A-Za-z0-9_]*' --include='*_test.go' . | sed 's|/[^/]*:func | |' |
+		awk '{ targets[$1] = targets[$1] " " $2 } END { for (dir in targets) print dir targets[dir] }' |
+		xargs -P 2 -L 1 sh "$0" "$1" "$cache"
+	exit
+fi
+count="$1" cache="$2" dir="$3"
+shift 3
+bin="$(mktemp)"
+trap 'rm -f "$bin"' EXIT
+$GO test -c -fuzz=. -o "$bin" "$dir" || exit 255
+cd "$dir"
+for target in "$@"; do
+	echo "fuzz $dir $target"
+	"$bin" -test.run='^$' -test.fuzz="^$target\$" -test.fuzztime="$count" -test.fuzzminimizetime=2s -test.parallel=2 -test.fuzzcachedir="$cache/$dir" || exit 255
+done
