@@ -10,7 +10,7 @@ import (
 
 // atOnce is how many messages of a page are made or written before those who
 // deliver may use the processor: a reader of history must not hold them up.
-const atOnce = 16
+const atOnce = 4
 
 // pace follows the message i of a page.
 func (s *server) pace(i int) {

@@ -10,7 +10,7 @@ import (
 // two processors a reader that never rests takes one of them, and what it reads
 // would cost each message more than storing it does.
 const (
-	rowsAtOnce = 32                   // read from the disk before others may go first
+	rowsAtOnce = 8                    // read from the disk before others may go first
 	calm       = 2 * time.Millisecond // without a commit: nobody is held up
 	yield      = time.Millisecond
 )
