@@ -7,17 +7,14 @@ package agui
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -52,9 +49,9 @@ type Options struct {
 
 // Front is the front end of one host.
 type Front struct {
+	front.Unqueued
 	Options
-	room  chan struct{} // closed
-	heard atomic.Int64  // when the latest run came: Unix milliseconds
+	heard atomic.Int64 // when the latest run came: Unix milliseconds
 
 	switching sync.Mutex // held while the front end attaches or detaches; guards order
 	order     int64
@@ -83,14 +80,8 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	f.MaxRuns = cmp.Or(f.MaxRuns, DefaultMaxRuns)
 	f.RunTime = cmp.Or(f.RunTime, DefaultRunTime)
 	f.Heartbeat = cmp.Or(f.Heartbeat, DefaultHeartbeat)
-	f.room = make(chan struct{})
-	close(f.room)
 	f.heard.Store(time.Now().UnixMilli())
-	row, err := f.Store.ChannelOfKind(ctx, Kind)
-	if errors.Is(err, store.ErrNotFound) {
-		row, err = f.Store.CreateChannel(ctx, store.Channel{ID: uuid.NewString(), Name: Kind, Kind: Kind, Enabled: true, Agent: "echo"}, nil,
-			store.Change{Actor: "host", Action: "channel.create", Detail: json.RawMessage(`{"kind":"` + Kind + `"}`)})
-	}
+	row, err := front.Channel(ctx, f.Store, Kind, "echo")
 	if err != nil {
 		return nil, fmt.Errorf("open channel %s: %w", Kind, err)
 	}

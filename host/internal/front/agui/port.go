@@ -46,21 +46,6 @@ func (f *Front) Offer(p hub.Parcel) bool {
 	return true
 }
 
-// Retire implements hub.Port: nothing waits here.
-func (f *Front) Retire() []hub.Parcel { return nil }
-
-// Room implements hub.Port: there is always room.
-func (f *Front) Room() <-chan struct{} { return f.room }
-
-// Admitted implements hub.Port.
-func (f *Front) Admitted(wire.View, string) {}
-
-// Overdue implements hub.Port: nothing is acknowledged here, so nothing is due.
-func (f *Front) Overdue() {}
-
-// Flush implements hub.Port: what is offered wakes its reader.
-func (f *Front) Flush() {}
-
 // Settled implements hub.Port. What is stored, Stored says.
 func (f *Front) Settled(ref string, err *wire.Error) {
 	if err == nil {

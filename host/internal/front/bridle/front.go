@@ -7,7 +7,6 @@ package bridle
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,10 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -62,8 +60,8 @@ type Options struct {
 
 // Front is the front end of one host.
 type Front struct {
+	front.Unqueued
 	Options
-	room  chan struct{} // closed
 	heard atomic.Int64  // when the latest message came: Unix milliseconds
 	poke  chan struct{} // holds one: an agent has come or gone
 	posts posts
@@ -93,7 +91,7 @@ var (
 // attaches to it unless it is disabled. Close must be called.
 func Open(ctx context.Context, o Options) (*Front, error) {
 	f := &Front{
-		Options: o, room: make(chan struct{}), poke: make(chan struct{}, 1), browsers: map[string]map[*browser]struct{}{},
+		Options: o, poke: make(chan struct{}, 1), browsers: map[string]map[*browser]struct{}{},
 		asked: map[string]*question{}, ids: map[store.MessageID]*question{}, syncs: map[string]int{}, status: map[string]bool{},
 	}
 	if f.Log == nil {
@@ -106,7 +104,6 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 		f.After = after
 	}
 	f.SyncTime, f.MaxSyncs = cmp.Or(f.SyncTime, DefaultSyncTime), cmp.Or(f.MaxSyncs, DefaultMaxSyncs)
-	close(f.room)
 	f.heard.Store(time.Now().UnixMilli())
 	if n := len(f.Secret); n > 0 && n < minSecret {
 		f.Log.Warn("the secret of Bridle's tokens is short: anybody may guess it", "bytes", n, "expected", minSecret)
@@ -118,8 +115,7 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	case errors.Is(err, store.ErrNotFound):
 		// Whom a message is for, it says itself: none is who answers in a
 		// conversation that nobody began.
-		row, err = f.Store.CreateChannel(ctx, store.Channel{ID: uuid.NewString(), Name: Kind, Kind: Kind, Enabled: true, Agent: hub.AgentNone}, nil,
-			store.Change{Actor: "host", Action: "channel.create", Detail: json.RawMessage(`{"kind":"` + Kind + `"}`)})
+		row, err = front.Channel(ctx, f.Store, Kind, hub.AgentNone)
 	}
 	if err == nil {
 		err = f.Changed(ctx, row)
