@@ -120,10 +120,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	st.SetFiles(files)
 	defer st.SetFiles(nil)
 	roster := agent.NewRoster(log)
-	h := hub.New(hub.Options{
-		Store: st, Attachments: files, Commands: command.New(), Log: log,
-		Agents: roster,
-	})
+	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Log: log, Agents: roster})
 	defer roster.Close()
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
@@ -149,21 +146,25 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
-	srv := &http.Server{
-		Handler: api.New(streams, api.Options{
-			Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate,
-			AGUI: front.runs, Bridle: front.browsers, SocketIO: front.io,
-			Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
-			Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
-		}),
+	srv := newServer(api.New(streams, api.Options{
+		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate,
+		AGUI: front.runs, Bridle: front.browsers, SocketIO: front.io,
+		Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
+	}), log)
+	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
+	run := services{log, srv, ln, st, gate, slots, who, front, plugins, files, endStreams}
+	return advise(run.serve(ctx), c.Data)
+}
+
+func newServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, who, front, plugins, files, endStreams}
-	return advise(run.serve(ctx), c.Data)
 }
 
 // openStore opens the database, after a backup if it must be migrated. If it is

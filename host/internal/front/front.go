@@ -10,7 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -44,4 +46,18 @@ func Channel(ctx context.Context, st *store.Store, kind, agent string) (store.Ch
 	}
 	return st.CreateChannel(ctx, store.Channel{ID: uuid.NewString(), Name: kind, Kind: kind, Enabled: true, Agent: agent}, nil,
 		store.Change{Actor: "host", Action: "channel.create", Detail: json.RawMessage(`{"kind":"` + kind + `"}`)})
+}
+
+// Shown reports the messages of history that a client sees: not those that were
+// not taken, that are still being made, or that only do something to another one.
+func Shown(e store.Entry) bool {
+	if e.Direction == store.In && e.Reason == store.ReasonRejected || e.Status == message.StatusStreaming {
+		return false
+	}
+	m := message.Message{Meta: e.Metadata()}
+	switch render.ActOf(&m).Kind {
+	case render.ActDelete, render.ActReact:
+		return false
+	}
+	return true
 }

@@ -67,7 +67,7 @@ func FuzzSpoken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first, then string, raw []byte) {
 		parts, err := message.ParseParts(raw)
 		if err != nil {
-			t.Skip()
+			return // no list of parts
 		}
 		m := message.New(parts...)
 		m.ID = "m"

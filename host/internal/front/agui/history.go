@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/agui"
@@ -59,7 +59,7 @@ func (f *Front) History(ctx context.Context, h auth.Holder, thread string, befor
 		return nil, 0, err
 	}
 	for i := len(entries) - 1; i >= 0; i-- {
-		if shown(entries[i]) {
+		if front.Shown(entries[i]) {
 			said = append(said, f.said(entries[i])...)
 		}
 	}
@@ -67,20 +67,6 @@ func (f *Front) History(ctx context.Context, h auth.Holder, thread string, befor
 		next = entries[n-1].ID
 	}
 	return said, next, nil
-}
-
-// shown reports the messages that a client sees: not those that were not taken,
-// that are still being made, or that only do something to another one.
-func shown(e store.Entry) bool {
-	if e.Direction == store.In && e.Reason == store.ReasonRejected || e.Status == message.StatusStreaming {
-		return false
-	}
-	m := message.Message{Meta: e.Metadata()}
-	switch render.ActOf(&m).Kind {
-	case render.ActDelete, render.ActReact:
-		return false
-	}
-	return true
 }
 
 // restore is the message of a stored row, with the client's own id and urls that

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -156,7 +157,7 @@ func (r *Run) answers(ctx context.Context, e store.Entry) ([]store.Entry, error)
 			if m.ID <= e.ID {
 				return out, nil
 			}
-			if m.ReplyTo == e.ID && shown(m) {
+			if m.ReplyTo == e.ID && front.Shown(m) {
 				out = append(out, m)
 			}
 			before = m.ID

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/render"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -56,7 +56,7 @@ func (f *Front) transcript(ctx context.Context, conversation string) ([]line, er
 		if e.ID <= hidden {
 			break
 		}
-		if shown(e) {
+		if front.Shown(e) {
 			lines = append(lines, line{e.ID.String(), role(e.Direction), e.Text, e.ID.Time().UnixMilli()})
 		}
 	}
@@ -69,20 +69,6 @@ func role(d store.Direction) string {
 		return string(message.RoleUser)
 	}
 	return "assistant"
-}
-
-// shown reports the messages that a transcript has: not those that were not
-// taken, that are still being made, or that only do something to another one.
-func shown(e store.Entry) bool {
-	if e.Direction == store.In && e.Reason == store.ReasonRejected || e.Status == message.StatusStreaming {
-		return false
-	}
-	m := message.Message{Meta: e.Metadata()}
-	switch render.ActOf(&m).Kind {
-	case render.ActDelete, render.ActReact:
-		return false
-	}
-	return true
 }
 
 // hide does not show what was said until now any more.
