@@ -29,9 +29,3 @@ DELETE FROM cursor WHERE channel = ?;
 
 -- name: DeletePendingOfChannel :exec
 DELETE FROM pending WHERE channel = ?;
-
--- name: InsertAudit :exec
-INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?);
-
--- name: Audits :many
-SELECT * FROM audit WHERE id < sqlc.arg(before) ORDER BY id DESC LIMIT sqlc.arg(n);

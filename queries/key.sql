@@ -1,5 +1,5 @@
 -- name: InsertKey :one
-INSERT INTO api_key (name, hash, hint, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING *;
+INSERT INTO api_key (name, hash, hint, scopes, channels, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING *;
 
 -- name: KeyByHash :one
 SELECT * FROM api_key WHERE hash = ?;

@@ -1,10 +1,6 @@
 -- name: ConversationByKey :one
 SELECT * FROM conversation WHERE channel = ? AND key = ?;
 
--- name: Conversations :many
-SELECT * FROM conversation WHERE channel = sqlc.arg(channel) AND head < sqlc.arg(before) AND head > 0
-ORDER BY head DESC LIMIT sqlc.arg(n);
-
 -- name: ChannelEnds :one
 SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,
@@ -49,6 +45,7 @@ SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
 SELECT * FROM entry m
 WHERE m.state IN (5, 6) AND m.id < sqlc.arg(before) AND (m.direction = 1 OR m.reason <> sqlc.arg(refused))
   AND m.channel = coalesce(CAST(sqlc.narg(channel) AS INTEGER), m.channel)
+  AND (CAST(sqlc.narg(only) AS TEXT) IS NULL OR m.reason = CAST(sqlc.narg(only) AS TEXT))
 ORDER BY m.id DESC LIMIT sqlc.arg(n);
 
 -- name: ReopenMessage :execrows
@@ -84,3 +81,7 @@ WHERE m.id > sqlc.arg(after) AND m.direction = 0 AND m.state = sqlc.arg(received
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after) AND a.status = 0)
   AND m.id NOT IN (SELECT p.message FROM pending p)
 ORDER BY m.id LIMIT sqlc.arg(n);
+
+-- name: OldestQueued :many
+SELECT p.message FROM pending p JOIN message m ON m.id = p.message
+WHERE p.channel = sqlc.arg(channel) AND m.state = sqlc.arg(queued) ORDER BY p.message LIMIT 1;

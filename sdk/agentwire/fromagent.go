@@ -117,7 +117,7 @@ func (f *FromAgent) read(o wire.Object) *wire.Error {
 // texts reads strings, each with its name behind it.
 func texts(o wire.Object, pairs ...any) *wire.Error {
 	for i := 0; i < len(pairs); i += 2 {
-		if err := o.Text(pairs[i].(*string), pairs[i+1].(string), wire.MaxField); err != nil {
+		if err := o.Text(pairs[i].(*string), pairs[i+1].(string), wire.MaxField); err != nil { //nolint:gosec // G602: they are pairs
 			return err
 		}
 	}

@@ -208,7 +208,7 @@ func Number(parts []Part) []Part {
 		}
 		id := "p" + strconv.Itoa(n)
 		used[id] = true
-		parts[i] = p.with("id", id)
+		parts[i] = p.with("id", id) //nolint:gosec // G602: i is of the same slice
 	}
 	return parts
 }

@@ -41,6 +41,7 @@ type Stream struct {
 	cancel context.CancelFunc          // ends the stream at once
 	ask    func(context.Context) error // asks the far end for a sign of life; nil = it asks us
 	asking atomic.Bool
+	round  atomic.Int64 // how long the latest answer took, in nanoseconds; 0 = none came yet
 	heard  moment
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
@@ -168,12 +169,18 @@ func (s *Stream) Ping() error {
 		defer s.asking.Store(false)
 		ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
 		defer cancel()
+		began := time.Now()
 		if s.ask(ctx) == nil {
+			s.round.Store(max(1, int64(time.Since(began))))
 			s.touch()
 		}
 	}()
 	return nil
 }
+
+// RoundTrip is how long the far end took to answer the latest ping that it
+// answered; 0 = not known yet.
+func (s *Stream) RoundTrip() time.Duration { return time.Duration(s.round.Load()) }
 
 // Heard implements Conn.
 func (s *Stream) Heard() time.Time { return s.heard.time() }

@@ -371,12 +371,19 @@ func TestStreamPing(t *testing.T) {
 	host, adapter := streams(t)
 	_, _ = ends(host), ends(adapter)
 	hostHeard, adapterHeard := host.Heard(), adapter.Heard()
+	if took := host.RoundTrip(); took != 0 {
+		t.Errorf("answered within %s before it asked", took)
+	}
 	if err := errors.Join(adapter.Ping(), host.Ping()); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "both ends hear the health check", func() bool {
 		return host.Heard().After(hostHeard) && adapter.Heard().After(adapterHeard)
 	})
+	until(t, "the host knows how long it took", func() bool { return host.RoundTrip() > 0 })
+	if took := adapter.RoundTrip(); took != 0 {
+		t.Errorf("the adapter's end, which does not ask, was answered within %s", took)
+	}
 }
 
 // Both carry the same frame there and back, over the sockets that they have in

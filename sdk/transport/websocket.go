@@ -47,6 +47,8 @@ type WebSocket struct {
 	socket *socket
 	host   bool           // this is the host's end, which does not mask what it writes
 	frame  *[]byte        // the buffer of the frame that Read returned last
+	asked  moment         // when the latest ping was sent …
+	round  atomic.Int64   // … and how long the latest answer took, in nanoseconds; 0 = none came yet
 	closed atomic.Bool    // Close was called …
 	said   sync.WaitGroup // … and is done with the close frame
 }
@@ -117,6 +119,12 @@ func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 	s.heard.note()
 	ws.SetReadLimit(wire.MaxFrame)
 	c := &WebSocket{ws: ws, socket: s}
+	ws.SetPongHandler(func(string) error {
+		if at := c.asked.since.Swap(0); at != 0 { // else it answers nothing
+			c.round.Store(max(1, int64(time.Since(started))-at))
+		}
+		return nil
+	})
 	c.said.Add(1)
 	return c
 }
@@ -229,8 +237,13 @@ func slow(err error) error {
 
 // Ping implements Conn.
 func (c *WebSocket) Ping() error {
+	c.asked.note()
 	return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(LingerTimeout))
 }
+
+// RoundTrip is how long the peer took to answer the latest ping that it
+// answered; 0 = not known yet.
+func (c *WebSocket) RoundTrip() time.Duration { return time.Duration(c.round.Load()) }
 
 // Heard implements Conn.
 func (c *WebSocket) Heard() time.Time { return c.socket.heard.time() }

@@ -11,7 +11,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	agentbridle "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
@@ -24,11 +26,11 @@ type agents struct {
 
 // openAgents names the kinds of agents and makes those of the database. url is
 // where others reach the host.
-func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, gate *auth.Gate, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
+func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, gate *auth.Gate, failures *edge.Failures, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
 	adopt := adopter{store: st, roster: r, hub: h, log: log}
 	a := &agents{
-		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Log: log}),
-		bridles: agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, Board: h, HostKey: c.BridleAPIKey, Adopt: adopt.bridle, Log: log}),
+		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log}),
+		bridles: agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, Board: h, HostKey: c.BridleAPIKey, Adopt: adopt.bridle, Failures: failures, Log: log}),
 	}
 	r.Register("echo", agent.Kind{
 		About: "Answers what it is told; built in",
@@ -37,6 +39,10 @@ func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub
 	r.Register(agent.SocketKind, a.sockets.Kind())
 	r.Register(agentbridle.Kind, a.bridles.Kind())
 	registerDialed(r, log)
+	if err := st.SealAll(ctx, backup.Automatic(c.Data)); err != nil {
+		a.close()
+		return nil, err
+	}
 	if err := r.Load(ctx, st); err != nil {
 		a.close()
 		return nil, fmt.Errorf("load agents: %w", err)

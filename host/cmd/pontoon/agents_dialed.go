@@ -14,12 +14,14 @@ func registerDialed(r *agent.Roster, log *slog.Logger) {
 	r.Register("webhook", agent.Kind{
 		About:   "Gets each message as a signed POST; what it answers may be the reply (docs/agents-webhook.md)",
 		Secrets: []string{"secret", "secrets", "headers"},
+		Fields:  agent.WebhookFields,
 		Fill:    agent.FillWebhook, Check: agent.CheckWebhook,
 		Make: func(row store.Agent) (hub.Agent, error) { return agent.NewWebhook(row.Config, dial.Options{}) },
 	})
 	r.Register("agui", agent.Kind{
 		About:   "Is run with the conversation by AG-UI; its events become messages (docs/agents-agui.md)",
 		Secrets: []string{"headers"},
+		Fields:  agent.AGUIFields,
 		Check:   agent.CheckAGUI,
 		Make:    func(row store.Agent) (hub.Agent, error) { return agent.NewAGUI(row.Config, dial.Options{}, log) },
 	})

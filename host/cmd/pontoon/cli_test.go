@@ -603,6 +603,11 @@ func TestCLIWhyAndDead(t *testing.T) {
 		{[]string{"dead", "replay"}, 2, "--all"},
 		{[]string{"dead", "replay", sent.ID, "--all"}, 2, "--all"},
 		{[]string{"dead", "replay", "--all"}, 0, "0 sent again"},
+		{[]string{"dead", "replay", "--all", "--json"}, 0, `"state":"done"`},
+		{[]string{"dead", "replay", "--all", "--channel", "nobody"}, 1, "nobody"},
+		{[]string{"dead", "count"}, 0, "all"},
+		{[]string{"dead", "count", "--json"}, 0, `"counts":[],"total":0,"complete":true`},
+		{[]string{"dead", "count", "--channel", "nobody"}, 1, "nobody"},
 	} {
 		r := runCommand(t, h.env(), "", c.args...)
 		if r.code != c.code || !strings.Contains(r.out+r.err, c.want) {

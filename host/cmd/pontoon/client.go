@@ -23,6 +23,7 @@ import (
 type clientOptions struct {
 	data, url, key string
 	json           bool
+	masterKeyFile  string // "" = the data directory's
 }
 
 // maxAnswer bounds what a command reads of an answer.
@@ -140,7 +141,11 @@ func (c *client) all(ctx context.Context, path, noun string) (json.RawMessage, e
 	entries := []json.RawMessage{}
 	cursor := ""
 	for {
-		page, err := c.call(ctx, http.MethodGet, path+"?limit=500&cursor="+url.QueryEscape(cursor), nil)
+		sep := "?"
+		if strings.Contains(path, "?") {
+			sep = "&"
+		}
+		page, err := c.call(ctx, http.MethodGet, path+sep+"limit=500&cursor="+url.QueryEscape(cursor), nil)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +57,7 @@ func showLife(cmd *cobra.Command, o *clientOptions, id string) error {
 
 func deadCommand(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{Use: "dead", Short: "Messages that failed or expired, on their way out or at the agent", Args: cobra.NoArgs, RunE: helpOnly}
-	cmd.AddCommand(deadListCommand(o), deadReplayCommand(o), &cobra.Command{
+	cmd.AddCommand(deadListCommand(o), deadCountCommand(o), deadReplayCommand(o), &cobra.Command{
 		Use: "show MESSAGE", Short: "Tell a dead letter's life", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return showLife(cmd, o, args[0]) },
 	})
@@ -62,7 +65,7 @@ func deadCommand(o *clientOptions) *cobra.Command {
 }
 
 func deadListCommand(o *clientOptions) *cobra.Command {
-	var channel string
+	var channel, reason string
 	cmd := &cobra.Command{
 		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,7 +73,7 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			raw, err := c.all(cmd.Context(), "/dead-letters"+query("channel", channel), "dead_letters")
+			raw, err := c.all(cmd.Context(), "/dead-letters?"+url.Values{"channel": {channel}, "reason": some(reason)}.Encode(), "dead_letters")
 			if err != nil {
 				return err
 			}
@@ -87,7 +90,16 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&channel, "channel", "", "only of this channel")
+	cmd.Flags().StringVar(&reason, "reason", "", "only for this reason, such as ttl")
 	return cmd
+}
+
+// some is a value of a query that may be absent.
+func some(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
 }
 
 // shorten keeps a line of a list short.
@@ -104,6 +116,88 @@ func query(name, value string) string {
 		return ""
 	}
 	return "?" + url.Values{name: {value}}.Encode()
+}
+
+func deadCountCommand(o *clientOptions) *cobra.Command {
+	var channel string
+	cmd := &cobra.Command{
+		Use: "count", Short: "Count dead letters, by channel and reason", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			raw, err := c.call(cmd.Context(), http.MethodGet, "/dead-letters/counts"+query("channel", channel), nil)
+			if err != nil {
+				return err
+			}
+			return show(cmd, o, raw, func(w io.Writer, v struct {
+				Counts []struct {
+					Channel, Reason string
+					Count           int
+				}
+				Total    int
+				Complete bool
+			}) {
+				fmt.Fprintln(w, "CHANNEL\tREASON\tCOUNT")
+				for _, n := range v.Counts {
+					fmt.Fprintf(w, "%s\t%s\t%d\n", n.Channel, cmp.Or(n.Reason, "–"), n.Count)
+				}
+				more := ""
+				if !v.Complete {
+					more = "at least "
+				}
+				fmt.Fprintf(w, "all\t\t%s%d\n", more, v.Total)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&channel, "channel", "", "only of this channel")
+	return cmd
+}
+
+// replayView is a replay of many dead letters, as the commands print it.
+type replayView struct {
+	ID, State, Why        string
+	Total, Replayed, Left int
+}
+
+// How often a replay is asked how far it is, and how often that is said.
+const (
+	replayPoll = 200 * time.Millisecond
+	replaySay  = 2 * time.Second
+)
+
+// replayAll replays all of a channel, or all for "", and says to progress how far it
+// is, every now and then. If ctx ends meanwhile the replay is stopped.
+func (c *client) replayAll(ctx context.Context, channel string, progress io.Writer) (json.RawMessage, error) {
+	raw, err := c.call(ctx, http.MethodPost, "/dead-letters/replays"+query("channel", channel), nil)
+	for said := time.Now(); err == nil; {
+		var v replayView
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return nil, fmt.Errorf("read answer: %w", err)
+		}
+		switch {
+		case v.State == "stopped":
+			return nil, fmt.Errorf("it was stopped: %d of %d sent again, %d could not be", v.Replayed, v.Total, v.Left)
+		case v.State != "running":
+			return raw, nil
+		}
+		if time.Since(said) >= replaySay {
+			said = time.Now()
+			fmt.Fprintf(progress, "%d of %d sent again, %d could not be\n", v.Replayed, v.Total, v.Left)
+		}
+		path := "/dead-letters/replays/" + url.PathEscape(v.ID)
+		select {
+		case <-time.After(replayPoll):
+		case <-ctx.Done():
+			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			_, err := c.call(stop, http.MethodDelete, path, nil)
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		raw, err = c.call(ctx, http.MethodGet, path, nil)
+	}
+	return nil, err
 }
 
 func deadReplayCommand(o *clientOptions) *cobra.Command {
@@ -126,12 +220,15 @@ func deadReplayCommand(o *clientOptions) *cobra.Command {
 				}
 				return show(cmd, o, raw, func(w io.Writer, v struct{ ID, State string }) { fmt.Fprintln(w, v.ID, v.State) })
 			}
-			raw, err := c.call(cmd.Context(), http.MethodPost, "/dead-letters/replay"+query("channel", channel), nil)
+			raw, err := c.replayAll(cmd.Context(), channel, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return show(cmd, o, raw, func(w io.Writer, v struct{ Replayed, Left int }) {
+			return show(cmd, o, raw, func(w io.Writer, v replayView) {
 				fmt.Fprintf(w, "%d sent again, %d could not be\n", v.Replayed, v.Left)
+				if v.Why != "" {
+					fmt.Fprintln(w, "the last of them: "+v.Why)
+				}
 			})
 		},
 	}

@@ -7,17 +7,21 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 )
 
@@ -36,12 +40,14 @@ type finding struct {
 }
 
 func doctorCommand(o *clientOptions) *cobra.Command {
-	var file pluginFile
+	file := pluginFile{o: o}
+	var files tlsFiles
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what could keep a host from working here", Args: cobra.NoArgs,
-		Long: "Look at the data directory, the key, the database, the disk, plugins.yaml, the limits that this machine offers, and\nthe host if one runs. Changes nothing. Exits with 1 if something does not work.",
+		Long: "Look at the data directory, the keys, the database, the disk, the clock, dead letters, the port, plugins.yaml, the certificate, the limits that this machine\noffers, and the host if one runs. Changes nothing. Exits with 1 if something does not work.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := slices.Concat(checkData(o.data), checkStorage(cmd.Context(), o.data), checkPlugins(&file), []finding{checkLimits()}, checkHost(cmd.Context(), o))
+			found := slices.Concat(checkData(o.data), checkMasterKey(cmd.Context(), o), checkStorage(cmd.Context(), o.data), checkPlugins(cmd.Context(), &file), checkTLS(&files, time.Now()),
+				[]finding{checkLimits(), checkClock(time.Now)}, checkHost(cmd.Context(), o))
 			raw, err := json.Marshal(map[string]any{"checks": found})
 			if err != nil {
 				return fmt.Errorf("encode result: %w", err)
@@ -58,6 +64,8 @@ func doctorCommand(o *clientOptions) *cobra.Command {
 		},
 	}
 	file.add(cmd)
+	files.add(cmd)
+	o.masterKeyFlag(cmd)
 	return cmd
 }
 
@@ -89,11 +97,40 @@ func checkData(dir string) []finding {
 	default:
 		found = append(found, finding{checkOK, "admin key", fmt.Sprintf("mode %o", key.Mode().Perm())})
 	}
+	return append(found, checkModes(dir, info)...)
+}
+
+// kept are the files of a data directory that are for the host alone.
+var kept = []string{store.File, "attachments.key"}
+
+// checkModes looks who else can read what the host keeps, and whether it is this
+// user's: a host of the same user could not write it.
+func checkModes(dir string, info fs.FileInfo) []finding {
+	var found []finding
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		found = append(found, finding{checkWarn, "permissions", fmt.Sprintf("%s has mode %o, expected 700: others can look into it", dir, mode)})
+	}
+	for _, name := range kept {
+		path := filepath.Join(dir, name)
+		file, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			found = append(found, finding{checkFail, "permissions", err.Error()})
+		case file.Mode().Perm()&0o077 != 0:
+			found = append(found, finding{checkFail, "permissions", fmt.Sprintf("%s has mode %o, expected 600: others can read it", path, file.Mode().Perm())})
+		case !ours(file):
+			found = append(found, finding{checkWarn, "permissions", path + " is another user's: run this, and restores, as the user of the host"})
+		}
+	}
+	if len(found) == 0 {
+		found = []finding{{checkOK, "permissions", "what is kept here is for its owner alone"}}
+	}
 	return found
 }
 
 // checkPlugins reads plugins.yaml and checks every program.
-func checkPlugins(file *pluginFile) []finding {
+func checkPlugins(ctx context.Context, file *pluginFile) []finding {
 	if _, err := os.Stat(file.name); errors.Is(err, fs.ErrNotExist) {
 		result := checkOK
 		if file.name != config.DefaultPlugins {
@@ -101,7 +138,7 @@ func checkPlugins(file *pluginFile) []finding {
 		}
 		return []finding{{result, "plugins", file.name + " is not there"}}
 	}
-	all, err := file.load()
+	all, err := file.load(ctx)
 	if err != nil {
 		var found []finding
 		for line := range strings.Lines(err.Error()) {
@@ -150,14 +187,35 @@ func checkHost(ctx context.Context, o *clientOptions) []finding {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return []finding{{checkWarn, "host", "none at " + o.url}}
+		return []finding{{checkWarn, "host", "none at " + o.url}, checkPort(ctx, req.URL)}
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // only to be shown
 	if resp.StatusCode != http.StatusOK {
 		return []finding{{checkFail, "host", o.url + " answers: " + strings.TrimSpace(string(text))}}
 	}
-	return append([]finding{{checkOK, "host", o.url + " is ready"}}, checkRunning(ctx, o)...)
+	return slices.Concat([]finding{{checkOK, "host", o.url + " is ready"}}, checkServed(resp.TLS, o.url, time.Now()), checkRunning(ctx, o))
+}
+
+// checkPort says whether a host could listen where none answers.
+func checkPort(ctx context.Context, u *url.URL) finding {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	at := net.JoinHostPort(u.Hostname(), port)
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", at)
+	switch {
+	case err == nil:
+		_ = ln.Close()
+		return finding{checkOK, "port", at + " is free"}
+	case errors.Is(err, syscall.EADDRINUSE):
+		return finding{checkFail, "port", at + " is taken by another program, or by a host that hangs"}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return finding{checkOK, "port", at + " is not of this machine: not tried"}
+	}
+	return finding{checkWarn, "port", err.Error()}
 }
 
 // checkRunning says of the running host's plugins what limits their memory, and

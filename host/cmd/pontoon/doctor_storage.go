@@ -32,7 +32,7 @@ func checkStorage(ctx context.Context, dir string) []finding {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil // checkData told it
 	}
-	found := []finding{checkSpace(dir)}
+	found := []finding{checkSpace(dir), checkFileSystem(dir)}
 	found = append(found, checkDatabase(ctx, dir, checkPatience)...)
 	if files, bytes, all := weigh(filepath.Join(dir, attach.Dir)); files > 0 {
 		more := ""
@@ -99,7 +99,34 @@ func checkDatabase(ctx context.Context, dir string, patience time.Duration) []fi
 	case i.Schema < i.Newest:
 		version.Detail = fmt.Sprintf("%d, the next start brings it up to %d", i.Schema, i.Newest)
 	}
-	return []finding{sizes, version, whole}
+	return append([]finding{sizes, version, whole}, checkContent(i, time.Now())...)
+}
+
+// checkContent looks at what the messages tell.
+func checkContent(i store.Inspection, now time.Time) []finding {
+	if i.Fault != nil || i.Schema != i.Newest {
+		return nil // not read
+	}
+	letters := finding{checkOK, "dead letters", "none"}
+	if i.Dead > 0 {
+		more := ""
+		if i.DeadMore {
+			more = "at least "
+		}
+		letters = finding{checkWarn, "dead letters", fmt.Sprintf("%s%d: pontoon dead list", more, i.Dead)}
+	}
+	found := []finding{letters}
+	switch {
+	case i.Behind == 0:
+		found = append(found, finding{checkOK, "search index", "has all messages"})
+	case i.Behind > 0:
+		found = append(found, finding{checkOK, "search index", fmt.Sprintf("behind by %d messages: a running host catches up while it has time", i.Behind)})
+	}
+	if ahead := i.NewestAt.Sub(now); ahead > clockTolerance {
+		found = append(found, finding{checkWarn, "newest message", fmt.Sprintf(
+			"is of %s, %s ahead of this machine's clock: set it, or times and retention are wrong until then", i.NewestAt.Local().Format(time.DateTime), ahead.Round(time.Second))})
+	}
+	return found
 }
 
 // leftovers are what an operator may remove, and what left it.

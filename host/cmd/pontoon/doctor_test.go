@@ -1,9 +1,11 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +71,7 @@ func TestDoctorOfStorage(t *testing.T) {
 	found = diagnose(t, env, 0)
 	diagnosed(t, found, "database check", checkOK, "nothing wrong")
 	diagnosed(t, found, "schema", checkOK, "the newest")
+	diagnosed(t, found, "search index", checkOK, "")
 	diagnosed(t, found, "database", checkOK, "is free for new messages; log 0 B")
 	diagnosed(t, found, "attachments", checkOK, "2 files")
 	if f := found["free space"]; f.Detail == "" {
@@ -131,4 +134,72 @@ func TestDoctorOfBrokenDatabase(t *testing.T) {
 	}
 
 	diagnosed(t, diagnose(t, []string{"PONTOON_URL=http://127.0.0.1:1", "PONTOON_DATA=" + t.TempDir()}, 0), "database", checkWarn, "not there yet")
+}
+
+// TestDoctorOfSystem: permissions, the port, the clock, and what failed.
+func TestDoctorOfSystem(t *testing.T) {
+	h := startHost(t)
+	h.channel("a", "")
+	p := h.attach(h.channel("b", ""))
+	p.ask("room", "one", "echo: one")
+	env := h.env()
+	diagnosed(t, diagnose(t, env, 0), "dead letters", checkOK, "none")
+	diagnosed(t, diagnose(t, env, 0), "permissions", checkOK, "for its owner alone")
+	h.stop()
+	found := diagnose(t, env, 0)
+	diagnosed(t, found, "port", checkOK, "is free")
+	if f := found["clock"]; f.Result == checkFail || !strings.Contains(f.Detail, "T") {
+		t.Errorf("clock: %+v", f)
+	}
+	if f := found["file system"]; f.Detail == "" {
+		t.Errorf("file system: %+v", found)
+	}
+
+	taken, err := net.Listen("tcp", strings.TrimPrefix(h.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // it is there, and speaks no HTTP
+		for {
+			c, err := taken.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	diagnosed(t, diagnose(t, env, 1), "port", checkFail, "is taken by another program")
+	_ = taken.Close()
+
+	database := filepath.Join(h.data, "pontoon.db")
+	if err := os.Chmod(database, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	diagnosed(t, diagnose(t, env, 1), "permissions", checkFail, "has mode 644, expected 600")
+	if err := os.Chmod(database, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(h.data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	diagnosed(t, diagnose(t, env, 0), "permissions", checkWarn, "has mode 755, expected 700")
+
+	d, err := sql.Open("sqlite", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The newest message failed, and came when the clock was a day ahead.
+	if _, err := d.Exec("UPDATE message SET id = id + (86400000 << 22), state = 5, reason = 'rejected' WHERE id = (SELECT max(id) FROM message)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found = diagnose(t, env, 0)
+	diagnosed(t, found, "dead letters", checkWarn, "1: pontoon dead list")
+	diagnosed(t, found, "newest message", checkWarn, "ahead of this machine's clock")
+
+	if f := checkClock(func() time.Time { return time.Unix(0, 0) }); f.Result != checkFail {
+		t.Errorf("1970: %+v", f)
+	}
 }

@@ -16,7 +16,7 @@ import (
 
 // figures says that the faults come one at a time, beside 1,000 messages a
 // second, to a host without the race detector: what is measured then is worth
-// to be printed. Otherwise they come in batches, beside 200.
+// to be printed. Otherwise they come in batches, beside 50.
 var figures = os.Getenv("PONTOON_FAULTS") != ""
 
 // A fault, by what must follow it.
@@ -203,7 +203,7 @@ type arena struct {
 // A plugin may do what it likes: the host says what it was, restarts or
 // quarantines it, and nobody else notices anything.
 func TestFaults(t *testing.T) {
-	rate := 200
+	rate := 50
 	if figures {
 		rate = 1000
 		plainHost(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/browser"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -62,7 +63,9 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
+		browser.Axe = axe
 		code := m.Run()
+		browser.Close()
 		http.DefaultClient.CloseIdleConnections()
 		if err := goleak.Find(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -154,6 +157,7 @@ type host struct {
 	args           []string
 	wrap           []string                 // a program that starts the host, with its arguments
 	outside        func(path string) string // where a path of the host's is for the test; nil = the same
+	operated       bool                     // somebody was set up in the console
 }
 
 var listensOn = regexp.MustCompile(`listens on (\S+)\n`)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -74,7 +75,7 @@ func messagesCommand(o *clientOptions) *cobra.Command {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), string(raw))
 				return err
 			}
-			f := follower{c: c, w: cmd.OutOrStdout(), json: o.json, only: func(m messageView) bool { return !q.Has("conversation_id") || m.Conversation == conversation }}
+			f := follower{c: c, w: cmd.OutOrStdout(), json: o.json, query: q}
 			if err := f.list(raw); err != nil || !follow {
 				return err
 			}
@@ -89,11 +90,11 @@ func messagesCommand(o *clientOptions) *cobra.Command {
 
 // follower prints messages as they come.
 type follower struct {
-	c    *client
-	w    io.Writer
-	json bool
-	only func(messageView) bool
-	last string // id of the newest message seen
+	c     *client
+	w     io.Writer
+	json  bool
+	query url.Values // of the list of messages
+	last  string     // id of the newest message seen
 }
 
 func (f *follower) show(raw json.RawMessage) error {
@@ -121,9 +122,6 @@ func (f *follower) made(raw json.RawMessage) error {
 }
 
 func (f *follower) print(raw json.RawMessage, m messageView) error {
-	if !f.only(m) {
-		return nil
-	}
 	if f.json {
 		_, err := fmt.Fprintln(f.w, string(raw))
 		return err
@@ -156,7 +154,9 @@ func (f *follower) channelID(ctx context.Context, ref string) (string, error) {
 
 // before shows the channel's newest messages.
 func (f *follower) before(ctx context.Context, channel string) error {
-	raw, err := f.c.call(ctx, http.MethodGet, "/channels/"+url.PathEscape(channel)+"/messages?limit=500", nil)
+	q := maps.Clone(f.query)
+	q.Set("limit", "500")
+	raw, err := f.c.call(ctx, http.MethodGet, "/channels/"+url.PathEscape(channel)+"/messages?"+q.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -187,18 +187,18 @@ func (f *follower) stream(ctx context.Context, channel string, opened func()) er
 		}
 		return f.before(ctx, channel) // there is nothing to resume behind: what came before the stream was there?
 	}
-	return f.c.events(ctx, "/events", f.last, begin, func(event, data string) error {
+	q := url.Values{"channel": {channel}}
+	if f.query.Has("conversation_id") {
+		q.Set("conversation", f.query.Get("conversation_id"))
+	}
+	return f.c.events(ctx, "/events?"+q.Encode(), f.last, begin, func(event, data string) error {
 		switch event {
 		case "message.created", "message.state":
-			var d struct {
-				ChannelID string `json:"channel_id"`
-				Message   json.RawMessage
-			}
+			var d struct{ Message json.RawMessage }
 			if err := json.Unmarshal([]byte(data), &d); err != nil {
 				return err
 			}
 			switch {
-			case d.ChannelID != channel:
 			case event == "message.created":
 				return f.show(d.Message)
 			case d.Message != nil:

@@ -16,7 +16,7 @@ var installs sync.Map // of func() (string, error)
 
 // nodePackages is a copy of testdata/NAME with the packages that its lock file
 // names, installed once for all tests. Their install scripts don't run.
-func nodePackages(t *testing.T, name string) (dir string) {
+func nodePackages(t testing.TB, name string) (dir string) {
 	t.Helper()
 	install, _ := installs.LoadOrStore(name, sync.OnceValues(func() (string, error) {
 		dir := filepath.Join(testDir, "node", name)

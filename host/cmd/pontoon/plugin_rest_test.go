@@ -297,7 +297,7 @@ func (c *crew) reloads(t *testing.T) {
 	last := len(lines(good))
 	for name, e := range map[string]struct{ more, want string }{
 		"errKey":     {"    colour: red\n", `found unknown key "colour"`},
-		"errUnset":   {"  - {name: x, command: [\"${NOT_THERE}\"]}\n", "found ${NOT_THERE}, which is not set"},
+		"errUnset":   {"  - {name: x, command: [\"${NOT_THERE}\"]}\n", "found ${NOT_THERE}, which is neither set"},
 		"errProgram": {"  - {name: x, command: [./not-there]}\n", "not-there"},
 		"errSize":    {"    limits: {memory: 1TB}\n", "1TB"},
 		"errTwice":   {"  - {name: " + c.full("calm") + ", command: [sh]}\n", "calm"},

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
 // pluginShown is all of a plugin that listings show.
@@ -67,6 +69,7 @@ func TestPlugins(t *testing.T) {
 		run  func(*crew, *testing.T)
 	}{
 		{"list", (*crew).lists},
+		{"frames", (*crew).frames},
 		{"logs", (*crew).logs},
 		{"follow", (*crew).follows},
 		{"disable", (*crew).disables},
@@ -178,6 +181,55 @@ func (c *crew) lists(t *testing.T) {
 			}
 		}
 	}
+}
+
+// frames: those of a plugin are counted and kept like any other adapter's.
+func (c *crew) frames(t *testing.T) {
+	name := c.full("calm")
+	c.running(t, "calm")
+	type list struct {
+		Frames []struct{ Direction, Type, Verdict string }
+		Next   string `json:"next_cursor"`
+	}
+	shown := func() (a api.Adapter) {
+		var list struct{ Adapters []api.Adapter }
+		c.must(&list, http.MethodGet, "/adapters", "")
+		for _, a := range list.Adapters {
+			if a.Channel == name {
+				return a
+			}
+		}
+		return a
+	}
+	eventually(t, "it is attached, and knows it", func() bool { a := shown(); return a.Transport == "plugin" && a.FramesOut > 0 })
+	before := shown()
+	var was list
+	c.json(&was, "frames", name)
+	c.echoes(t, "calm", "hello canary")
+	var after api.Adapter
+	eventually(t, "its frames are kept, and counted alike", func() bool {
+		var got list
+		c.must(&got, http.MethodGet, "/channels/"+name+"/frames?cursor="+was.Next, "")
+		in, out, said, answered := uint64(0), uint64(0), false, false
+		for _, f := range got.Frames {
+			said = said || f.Direction == "in" && f.Type == "message" && f.Verdict == "accepted"
+			answered = answered || f.Direction == "out" && f.Type == "send" && f.Verdict == "written"
+			if f.Direction == "in" {
+				in++
+			} else {
+				out++
+			}
+		}
+		after = shown()
+		return said && answered && after.FramesIn-before.FramesIn == in && after.FramesOut-before.FramesOut == out
+	})
+	if after.RoundTripMS != nil {
+		t.Errorf("answered a ping within %g ms before one was sent", *after.RoundTripMS)
+	}
+	holds(t, c.cli("frames", name), "hello canary", "echo: hello canary")
+	b := c.setUpPlain()
+	b.at("/console/channels/"+name+"/frames", nil, 200, "/console/channels/"+name+"/frames", "echo: hello canary")
+	b.at("/console/adapters", nil, 200, "/console/adapters", fmt.Sprintf("%d in, %d out", after.FramesIn, after.FramesOut))
 }
 
 func (c *crew) logs(t *testing.T) {

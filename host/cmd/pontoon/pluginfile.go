@@ -1,40 +1,54 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
 )
 
 // What needs no host: it looks at plugins.yaml and at programs.
 
 // pluginFile is the flag of the commands that read plugins.yaml themselves.
-type pluginFile struct{ name string }
+type pluginFile struct {
+	name string
+	o    *clientOptions
+}
 
 func (f *pluginFile) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 }
 
-func (f *pluginFile) load() ([]config.Plugin, error) {
-	return config.LoadPlugins(f.name, os.LookupEnv)
+// load reads the file. Of a secret of the store only the name counts: what these
+// commands look at has no value of one in it.
+func (f *pluginFile) load(ctx context.Context) ([]config.Plugin, error) {
+	return config.LoadPlugins(f.name, config.Lookup{Env: os.LookupEnv, Secret: func(name string) (string, bool, error) {
+		names, err := store.SecretNames(ctx, f.o.data)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return "", slices.Contains(names, name), err
+	}})
 }
 
 func pluginHash(o *clientOptions) *cobra.Command {
-	var file pluginFile
+	file := pluginFile{o: o}
 	cmd := &cobra.Command{
 		Use: "hash PATH|NAME", Short: "Print the sha256 for plugins.yaml of a program", Args: cobra.ExactArgs(1),
 		Long: "Print the sha256 for plugins.yaml of a program, given by its path or by a plugin's name. That of a binary is\n" +
 			"what sha256sum prints. That of a script with other files beside it covers its whole directory. Needs no host.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, sum, err := hashOf(args[0], &file)
+			path, sum, err := hashOf(cmd.Context(), args[0], &file)
 			if err != nil {
 				return err
 			}
@@ -58,14 +72,14 @@ func pluginHash(o *clientOptions) *cobra.Command {
 	return cmd
 }
 
-func hashOf(ref string, file *pluginFile) (path string, sum program.Sum, err error) {
+func hashOf(ctx context.Context, ref string, file *pluginFile) (path string, sum program.Sum, err error) {
 	if _, err := os.Lstat(ref); err == nil {
 		sum, err := program.Hash(ref)
 		return ref, sum, err
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", sum, err
 	}
-	all, err := file.load()
+	all, err := file.load(ctx)
 	if err != nil {
 		return "", sum, fmt.Errorf("%s is no file, and no plugin can be looked up: %w", ref, err)
 	}
@@ -90,13 +104,13 @@ type verdictView struct {
 }
 
 func pluginVerify(o *clientOptions) *cobra.Command {
-	var file pluginFile
+	file := pluginFile{o: o}
 	var require bool
 	cmd := &cobra.Command{
 		Use: "verify [NAME…]", Short: "Check plugins' programs as a start would",
 		Long: "Check the programs of plugins.yaml, or of the plugins named, as a start would. Exits with 1 if one may not run.\nNeeds no host.",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			all, err := file.load()
+			all, err := file.load(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -11,22 +11,31 @@ import (
 	"syscall"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
 // loader reads the file of plugins. Nobody named it and it is not there: no
-// plugins.
-func loader(c config.Serve) func() ([]config.Plugin, error) {
+// plugins. Secrets come from the store, as they are then.
+func loader(ctx context.Context, c config.Serve, st *store.Store) func() ([]config.Plugin, error) {
+	secret := func(name string) (string, bool, error) {
+		value, err := st.SecretValue(ctx, name)
+		if errors.Is(err, store.ErrNotFound) {
+			return "", false, nil
+		}
+		return value, err == nil, err
+	}
 	return func() ([]config.Plugin, error) {
 		if _, err := os.Stat(c.Plugins); errors.Is(err, fs.ErrNotExist) && !c.PluginsNamed {
 			return nil, nil
 		}
-		return config.LoadPlugins(c.Plugins, os.LookupEnv)
+		return config.LoadPlugins(c.Plugins, config.Lookup{Env: os.LookupEnv, Secret: secret})
 	}
 }
 
-// reloadOnHangup makes SIGHUP read plugins.yaml again, until ctx ends.
-func reloadOnHangup(ctx context.Context, s *supervisor.Supervisor, log *slog.Logger) {
+// reloadOnHangup makes SIGHUP read plugins.yaml and the certificate again, until
+// ctx ends.
+func reloadOnHangup(ctx context.Context, s *supervisor.Supervisor, b *border, log *slog.Logger) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -36,6 +45,7 @@ func reloadOnHangup(ctx context.Context, s *supervisor.Supervisor, log *slog.Log
 			return
 		case <-hangups:
 		}
+		b.reload()
 		if _, err := s.Reload(ctx); err != nil {
 			for line := range strings.Lines(err.Error()) {
 				log.Error("plugins.yaml refused, nothing changed", "error", strings.TrimSpace(line))

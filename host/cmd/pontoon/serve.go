@@ -2,15 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +21,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/console"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/frames"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -42,7 +43,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 			"The host listens on loopback unless told otherwise.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Data = o.data
+			c.Data, c.MasterKey = o.data, o.masterKey()
 			c.PluginsNamed = cmd.Flags().Changed("plugins")
 			if err := c.Validate(); err != nil {
 				return usageError{err}
@@ -59,12 +60,18 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Listen, "listen", config.DefaultListen, "address to listen on; port 0 takes a free one")
+	f.StringVar(&c.MetricsListen, "metrics-listen", "", "loopback address where Prometheus reads /metrics without a key, such as 127.0.0.1:9464")
 	f.StringVar(&c.PublicURL, "public-url", "", "url at which others reach the host (default: where it listens)")
 	f.StringArrayVar(&c.AllowOrigin, "allow-origin", nil, "origin that browsers may call the API from; may be repeated")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file")
 	f.StringVar(&c.TLSKey, "tls-key", "", "key file of the certificate")
 	f.BoolVar(&c.AllowPlainPublic, "allow-plain-public", false, "allow an address that other machines reach without TLS")
+	f.StringArrayVar(&c.TrustedProxy, "trusted-proxy", listOr("PONTOON_TRUSTED_PROXY"), "address or network of a proxy that says who a client is; may be repeated (PONTOON_TRUSTED_PROXY, separated by commas)")
+	f.IntVar(&c.MaxConns, "max-connections", edge.DefaultMaxConns, "connections in all")
+	f.IntVar(&c.MaxConnsEach, "max-connections-per-address", edge.DefaultMaxPerAddress, "connections of one address, or IPv6 /64, that is neither this machine nor a trusted proxy")
 	f.BoolVar(&c.NoQueryToken, "no-query-token", false, "refuse adapters' tokens in the url")
+	o.masterKeyFlag(cmd)
+	f.BoolVar(&c.NoFrames, "no-frames", false, "don't keep the last frames of each adapter in memory for who debugs it")
 	f.StringVar(&c.Plugins, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
 	f.StringVar(&c.MaxStorage, "max-storage", envOr("PONTOON_MAX_STORAGE", "0"), "delete the oldest messages while database and attachments take more than this, such as 10GiB (PONTOON_MAX_STORAGE); 0 = never")
@@ -72,99 +79,151 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	_ = f.MarkHidden("no-shim")
 	f.StringVar(&profiles, "profile", "", "directory for a profile of processor time and one of allocations, written at the end: for developers")
 	_ = f.MarkHidden("profile")
-	c.BridleSecret, c.BridleAPIKey = os.Getenv("PONTOON_BRIDLE_JWT_SECRET"), os.Getenv("PONTOON_BRIDLE_API_KEY")
+	c.BridleSecret, c.BridleAPIKey = secretOf("PONTOON_BRIDLE_JWT_SECRET"), secretOf("PONTOON_BRIDLE_API_KEY")
 	f.BoolVar(&c.Verbose, "verbose", false, "log debug lines too")
 	return cmd
 }
 
 // serve wires the packages together and runs them until ctx ends.
 func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
-	level := slog.LevelInfo
-	if c.Verbose {
-		level = slog.LevelDebug
-	}
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-
+	log := newLog(cmd.ErrOrStderr(), c.Verbose)
 	limit, err := c.StorageLimit()
 	if err != nil {
 		return err
 	}
-	st, err := openStore(ctx, c.Data, store.Options{Log: log, MaxBytes: limit, Names: attach.Names})
+	roster := agent.NewRoster(log)
+	hello := greeting{dir: c.Data}
+	st, err := openStore(ctx, c.Data, store.Options{Log: log, MaxBytes: limit, Names: attach.Names, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err := st.Close(); err != nil {
-			log.Error("store not closed cleanly", "error", err)
-		}
-	}()
+	defer closeStore(st, log)
 	keys, err := auth.OpenKeys(c.Data)
 	if err != nil {
 		return err
 	}
-	ln, url, err := listen(ctx, c)
+	border, err := openBorder(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	if c.PublicURL != "" {
-		url = c.PublicURL
-	}
-	files, err := attach.Open(c.Data, attach.Options{
-		Base: func() string { return url }, Log: log, Named: st.Named,
-		Room: func(bytes int64) error { return store.RoomFor(c.Data, bytes) },
-	})
+	url := border.url
+	files, err := openFiles(c.Data, url, st, log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = files.Close() }()
 	st.SetFiles(files)
 	defer st.SetFiles(nil)
-	roster := agent.NewRoster(log)
 	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Log: log, Agents: roster})
 	defer roster.Close()
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
-	who, err := openAgents(ctx, c, st, h, gate, roster, url, log)
+	account := newAccount(c.Data, url, st, border.failures, gate)
+	who, err := openAgents(ctx, c, st, h, gate, border.failures, roster, url, log)
 	if err != nil {
 		return err
 	}
 	defer who.close()
-	if n, err := h.Recover(ctx); err != nil {
-		return fmt.Errorf("hand over open messages: %w", err)
-	} else if n > 0 {
-		log.Info("open messages handed over again", "count", n)
+	if err := handOver(ctx, h, log); err != nil {
+		return err
 	}
-	front, err := openFronts(ctx, c, st, files, h, who.bridles, log)
+	front, err := openFronts(ctx, c, st, files, h, who.bridles, border.failures, log)
 	if err != nil {
 		return err
 	}
 	defer front.close()
-	slots := bridge.New(h, gate, bridge.Options{Log: log})
-	plugins, err := newSupervisor(c, st, h, slots, log)
+	slots := bridge.New(h, gate, bridge.Options{Failures: border.failures, Log: log, Frames: book(c)})
+	plugins, err := newSupervisor(ctx, c, st, h, slots, log)
 	if err != nil {
 		return err
 	}
+	seen, err := openWatch(ctx, c, metrics.Options{
+		Store: st, Hub: h, Failures: &gate.Failures, Plugins: plugins, Attachments: files.Bytes, Log: log,
+		Connections: map[string]func() int{"adapter": slots.Len, "agent": who.sockets.Len, "socketio": front.io.Len},
+	})
+	if err != nil {
+		return err
+	}
+	defer seen.close()
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
-	srv := newServer(api.New(streams, api.Options{
-		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate,
+	operate := api.New(streams, api.Options{
+		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: border.failures,
 		AGUI: front.runs, Bridle: front.browsers, SocketIO: front.io,
-		Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
-	}), log)
-	fmt.Fprintf(cmd.OutOrStdout(), "Pontoon %s listens on %s\nThe admin key is in %s\n", version, url, filepath.Join(c.Data, auth.KeyFile))
-	run := services{log, srv, ln, st, gate, slots, who, front, plugins, files, endStreams}
+	})
+	srv := border.edge.Server(surface(operate, gate, border.failures, seen, url, log))
+	link, err := account.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = account.Close() }() // the link is worthless anyway: the code dies with the process
+	hello.url, hello.link, hello.metrics = url, link, seen.url()
+	hello.print(cmd.OutOrStdout())
+	run := services{log, srv, border, st, h, gate, slots, who, front, plugins, files, seen, endStreams}
 	return advise(run.serve(ctx), c.Data)
 }
 
-func newServer(h http.Handler, log *slog.Logger) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+func closeStore(st *store.Store, log *slog.Logger) {
+	if err := st.Close(); err != nil {
+		log.Error("store not closed cleanly", "error", err)
 	}
+}
+
+// newLog makes the host's log, one line an entry.
+func newLog(out io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
+}
+
+// openFiles opens the attachments, which are reached at url.
+func openFiles(dir, url string, st *store.Store, log *slog.Logger) (*attach.Store, error) {
+	return attach.Open(dir, attach.Options{
+		Base: func() string { return url }, Log: log, Named: st.Named,
+		Room: func(bytes int64) error { return store.RoomFor(dir, bytes) },
+	})
+}
+
+// handOver gives agents what they had not answered when the host stopped.
+func handOver(ctx context.Context, h *hub.Hub, log *slog.Logger) error {
+	n, err := h.Recover(ctx)
+	if err != nil {
+		return fmt.Errorf("hand over open messages: %w", err)
+	}
+	if n > 0 {
+		log.Info("open messages handed over again", "count", n)
+	}
+	return nil
+}
+
+// book keeps the frames of adapters, if it may; else nil.
+func book(c config.Serve) *frames.Book {
+	if c.NoFrames {
+		return nil
+	}
+	return frames.NewBook()
+}
+
+// newAccount makes the operator's account.
+func newAccount(dir, url string, st *store.Store, limiter auth.Limiter, gate *auth.Gate) *auth.Account {
+	return auth.NewAccount(auth.AccountOptions{
+		Store: st, Dir: dir, Limiter: limiter, Failures: &gate.Failures, Now: time.Now,
+		URL: func(code string) string { return url + console.Path + "setup?code=" + code },
+	})
+}
+
+// surface puts the console beside the API, and who is logged in before both. url is where
+// others reach the host.
+func surface(operate http.Handler, gate *auth.Gate, failures *edge.Failures, seen *watch, url string, log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(console.Path, seen.Count(console.New(console.Options{API: operate, URL: url, Log: log, Version: version, Now: time.Now})))
+	mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusSeeOther))
+	mux.Handle("/", operate)
+	return edge.Sessions(gate, failures, log, mux)
 }
 
 // openStore opens the database, after a backup if it must be migrated. If it is
@@ -196,13 +255,13 @@ func advise(err error, dir string) error {
 }
 
 // newSupervisor reads plugins.yaml and makes what will run them.
-func newSupervisor(c config.Serve, st *store.Store, h *hub.Hub, slots *bridge.Slots, log *slog.Logger) (*supervisor.Supervisor, error) {
+func newSupervisor(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, slots *bridge.Slots, log *slog.Logger) (*supervisor.Supervisor, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
 	return supervisor.New(supervisor.Options{
-		Store: st, Hub: h, Slots: slots, Load: loader(c), Self: self, Data: c.Data, Version: version,
+		Store: st, Hub: h, Slots: slots, Load: loader(ctx, c, st), Self: self, Data: c.Data, Version: version,
 		RequireSums: c.RequireChecksums, NoShim: c.NoShim, Log: log,
 		OnState: func(st supervisor.Status) { h.Events.PluginState(st.Name, string(st.State), st.Reason) },
 	})
@@ -212,14 +271,16 @@ func newSupervisor(c config.Serve, st *store.Store, h *hub.Hub, slots *bridge.Sl
 type services struct {
 	log        *slog.Logger
 	srv        *http.Server
-	ln         net.Listener
+	border     *border
 	store      *store.Store
+	hub        *hub.Hub
 	gate       *auth.Gate
 	slots      *bridge.Slots
 	agents     *agents
 	fronts     *fronts
 	plugins    *supervisor.Supervisor
 	files      *attach.Store
+	seen       *watch
 	endStreams func() // ends the API's long answers
 }
 
@@ -246,15 +307,22 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "socket.io", s.fronts.io.Serve)
 	start(&rest, "attachments", s.files.Serve)
 	start(&rest, "heap", serveHeap)
+	start(&rest, "certificate", s.border.serve)
+	start(&rest, "metrics", s.seen.serve)
+	start(&rest, "statistics", s.seen.minutes.Serve)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
-		if err := s.srv.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.srv.Serve(s.border.listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
-	rest.Go(func() { reloadOnHangup(ctx, s.plugins, s.log) })
+	rest.Go(func() { reloadOnHangup(ctx, s.plugins, s.border, s.log) })
+	manager := openNotifier(s.log)
+	manager.ready()
+	rest.Go(func() { manager.watchdog(ctx, s.alive) })
 	<-ctx.Done()
+	manager.stopping()
 	s.log.Info("stopping")
 	plugins.Wait() // while their last words can still be taken
 	s.fronts.runs.Close()
@@ -270,6 +338,7 @@ func (s *services) serve(ctx context.Context) error {
 		_ = s.srv.Close()
 	}
 	rest.Wait()
+	s.seen.minutes.Close(deadline)
 	s.log.Info("stopped")
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -277,29 +346,9 @@ func (s *services) serve(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the socket and says at which url it is reached.
-func listen(ctx context.Context, c config.Serve) (net.Listener, string, error) {
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", c.Listen)
-	if err != nil {
-		return nil, "", err
-	}
-	scheme := "http"
-	if c.TLSCert != "" {
-		cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-		if err != nil {
-			_ = ln.Close()
-			return nil, "", fmt.Errorf("load TLS certificate: %w", err)
-		}
-		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
-		scheme = "https"
-	}
-	host, _, _ := net.SplitHostPort(c.Listen)
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		if host, err = os.Hostname(); err != nil {
-			host = "127.0.0.1"
-		}
-	}
-	return ln, scheme + "://" + net.JoinHostPort(strings.Trim(host, "[]"), port), nil
+// alive returns if nothing hangs that all messages pass; what the disk says does
+// not count.
+func (s *services) alive() {
+	_ = s.store.Writable()
+	s.hub.Tallies()
 }

@@ -45,7 +45,9 @@ func (d *diarist) tell(size int) (ok, retryable bool, why string) {
 	d.t.Helper()
 	d.n++
 	id := fmt.Sprintf("m%d", d.n)
-	d.send(frame{"type": "message", "message_id": id, "conversation_id": "c", "user_id": "alice", "text": id + strings.Repeat(".", size)})
+	if err := d.conn.WriteJSON(frame{"type": "message", "message_id": id, "conversation_id": "c", "user_id": "alice", "text": id + strings.Repeat(".", size)}); err != nil {
+		return false, true, err.Error()
+	}
 	timeout := time.After(wait)
 	for {
 		select {
@@ -380,6 +382,23 @@ func TestTortureDiskCorrupt(t *testing.T) {
 // downgrade takes back the newest migration and returns the schema before it.
 func downgrade(t *testing.T, file string) int {
 	t.Helper()
+	return downgraded(t, file, func(p *goose.Provider) error {
+		_, err := p.Down(t.Context())
+		return err
+	})
+}
+
+// downgradeBefore takes back the migration and all that came after it.
+func downgradeBefore(t *testing.T, file string, migration int64) {
+	t.Helper()
+	downgraded(t, file, func(p *goose.Provider) error {
+		_, err := p.DownTo(t.Context(), migration-1)
+		return err
+	})
+}
+
+func downgraded(t *testing.T, file string, down func(*goose.Provider) error) int {
+	t.Helper()
 	d, err := sql.Open("sqlite", file)
 	if err != nil {
 		t.Fatal(err)
@@ -389,11 +408,14 @@ func downgrade(t *testing.T, file string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := p.Down(t.Context())
+	if err := down(p); err != nil {
+		t.Fatal(err)
+	}
+	was, err := p.GetDBVersion(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int(done.Source.Version) - 1
+	return int(was)
 }
 
 // A database of an older schema is backed up before it is changed.

@@ -43,6 +43,17 @@ type AGUIConfig struct {
 	ForwardedProps json.RawMessage `json:"forwarded_props,omitempty"`
 }
 
+// AGUIFields describe AGUIConfig.
+var AGUIFields = []Field{
+	urlField,
+	headersField,
+	{"timeout", "duration", false, "Of a run, 1s to 1h; 10m unless said otherwise"},
+	{"idle_timeout", "duration", false, "How long it may be silent; 2m unless said otherwise"},
+	{"history", "number", false, "Most messages that a run is given, 1 to 500; 50 unless said otherwise"},
+	{"forwarded_props", "json", false, "forwardedProps of runs whose message has none; agents of AG-UI before 1.0 mostly want {}"},
+	privateField,
+}
+
 // CheckAGUI is Kind.Check of AG-UI agents.
 func CheckAGUI(config json.RawMessage) error {
 	_, err := readAGUI(config)

@@ -24,6 +24,9 @@ type Kind struct {
 	Keys bool
 	// Secrets are the fields at the config's top that nobody is shown again.
 	Secrets []string
+	// Fields describe the config to whoever fills it in, in the order that they
+	// are asked for. Check has the last word.
+	Fields []Field
 	// Fill completes the config of an agent that is about to be made: with a
 	// secret that the host makes, which is shown this one time. nil = nothing is
 	// made up. What can't be read is left as it is, for Check to refuse.
@@ -35,6 +38,14 @@ type Kind struct {
 	// io.Closer it is closed when the row changes or goes, after nobody finds it
 	// any more; its turns may still run then.
 	Make func(row store.Agent) (hub.Agent, error)
+}
+
+// Field describes one field of a kind's config.
+type Field struct {
+	Name     string `json:"name"`
+	Type     string `json:"type" enum:"url,secret,secrets,headers,duration,number,networks,json" doc:"How its value is written: secrets is a list of them, headers an object, networks a list of CIDR networks or true for all"`
+	Required bool   `json:"required"`
+	About    string `json:"about"`
 }
 
 // Keyed is implemented by the agents of a kind with keys, to learn when one ends.

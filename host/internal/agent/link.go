@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -114,11 +115,15 @@ func (l *link) greet() error {
 	if l.from.Key = ""; key == "" {
 		return l.refuse(agentwire.RefusedMissingKey)
 	}
+	if l.host.Failures.Allow(l.from.Remote, edge.AgentKeys) > 0 {
+		return l.refuse(agentwire.RefusedInvalidKey)
+	}
 	ctx, cancel := context.WithTimeout(l.host.ctx, l.host.HelloTimeout)
 	defer cancel()
 	desk, err := l.host.admit(ctx, l, key)
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
+		l.host.Failures.Failed(l.from.Remote, edge.AgentKeys, key)
 		return l.refuse(agentwire.RefusedInvalidKey)
 	case err != nil:
 		l.host.Log.Error("agent's key not checked", "remote", l.from.Remote, "error", err)

@@ -35,6 +35,13 @@ type Remote struct {
 	AllowPrivate dial.Networks     `json:"allow_private"`
 }
 
+// The fields that Remote has, as operators are asked for them.
+var (
+	urlField     = Field{"url", "url", true, "Where the host calls it. https, unless it is on this machine and allowed below"}
+	headersField = Field{"headers", "headers", false, "Sent with each call, such as Authorization"}
+	privateField = Field{"allow_private", "networks", false, "Networks of private addresses that it may be in, such as 127.0.0.1/32; none = public addresses only"}
+)
+
 // check names the field that is wrong. It shows no value of a header.
 func (r *Remote) check() error {
 	if _, err := r.AllowPrivate.CheckURL(r.URL); err != nil {

@@ -72,6 +72,13 @@ func (r *Roster) Kind(name string) (Kind, bool) {
 // Kinds lists the kinds' names, sorted.
 func (r *Roster) Kinds() []string { return slices.Sorted(maps.Keys(r.kinds)) }
 
+// Secret tells whether a field of a config is a secret. Of a kind that nobody
+// knows any more, everything may be one.
+func (r *Roster) Secret(kind, field string) bool {
+	k, known := r.kinds[kind]
+	return !known || slices.Contains(k.Secrets, field)
+}
+
 // Check says what is wrong with an agent that is about to be stored. The error
 // names the config's field, or is ErrUnknownKind.
 func (r *Roster) Check(row store.Agent) error {
@@ -193,7 +200,10 @@ func (r *Roster) make(row store.Agent) (made hub.Agent) {
 			made = absent("it could not be made")
 		}
 	}()
-	err := r.Check(row)
+	err := row.Fault
+	if err == nil {
+		err = r.Check(row)
+	}
 	if err == nil {
 		made, err = r.kinds[row.Kind].Make(row)
 	}

@@ -12,13 +12,12 @@ const Hidden = "***"
 // Shown is a row's config without its secrets. Of a kind that nobody knows any
 // more, everything may be one.
 func (r *Roster) Shown(kind string, config json.RawMessage) json.RawMessage {
-	k, known := r.kinds[kind]
 	fields, err := object(config)
 	if err != nil {
 		return json.RawMessage("{}")
 	}
 	for name := range fields {
-		if !known || slices.Contains(k.Secrets, name) {
+		if r.Secret(kind, name) {
 			fields[name] = json.RawMessage(`"` + Hidden + `"`)
 		}
 	}

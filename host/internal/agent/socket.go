@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
@@ -52,6 +53,8 @@ type SocketOptions struct {
 	Out   Outbox
 	Hub   Attendance
 	Log   *slog.Logger
+
+	Failures *edge.Failures // counts wrong keys; nil = nobody does
 
 	HelloTimeout   time.Duration
 	PingInterval   time.Duration
@@ -142,6 +145,13 @@ func (s *Sockets) Full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed || len(s.links) >= maxSockets
+}
+
+// Len is how many connections there are, let in or not.
+func (s *Sockets) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.links)
 }
 
 // SocketOrigin is where a connection came from.

@@ -42,6 +42,17 @@ type WebhookConfig struct {
 	Attempts uint     `json:"attempts,omitempty"` // of one turn
 }
 
+// WebhookFields describe WebhookConfig.
+var WebhookFields = []Field{
+	urlField,
+	{"secret", "secret", false, "Signs each call, by Standard Webhooks; without one, the host makes it and shows it once"},
+	{"secrets", "secrets", false, "Further secrets that sign as well, while one is changed"},
+	headersField,
+	{"timeout", "duration", false, "Of one attempt, 1s to 5m; 30s unless said otherwise"},
+	{"attempts", "number", false, "Of one turn; 5 unless said otherwise"},
+	privateField,
+}
+
 // secretPrefix is how the secrets of Standard Webhooks begin.
 const secretPrefix = "whsec_"
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -24,14 +25,14 @@ type ReactionRef struct {
 }
 
 func (s *server) acts() {
-	huma.Register(s.api, operation("DELETE", "/channels/{id}/messages/{message}", "delete-message",
-		"Take a message back at the platform; history keeps it, and this as a message of its own", 202, 404, 409, 422), s.deleteMessage)
-	huma.Register(s.api, operation("PUT", "/channels/{id}/messages/{message}/reactions/{emoji}", "add-reaction",
-		"React to a message at the platform", 202, 404, 409, 422), func(ctx context.Context, in *ReactionRef) (*body[sentBody], error) {
+	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("DELETE", "/channels/{id}/messages/{message}", "delete-message",
+		"Take a message back at the platform; history keeps it, and this as a message of its own", 202, 404, 409, 422)), s.deleteMessage)
+	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("PUT", "/channels/{id}/messages/{message}/reactions/{emoji}", "add-reaction",
+		"React to a message at the platform", 202, 404, 409, 422)), func(ctx context.Context, in *ReactionRef) (*body[sentBody], error) {
 		return s.react(ctx, in, false)
 	})
-	huma.Register(s.api, operation("DELETE", "/channels/{id}/messages/{message}/reactions/{emoji}", "remove-reaction",
-		"Take a reaction back at the platform", 202, 404, 409, 422), func(ctx context.Context, in *ReactionRef) (*body[sentBody], error) {
+	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("DELETE", "/channels/{id}/messages/{message}/reactions/{emoji}", "remove-reaction",
+		"Take a reaction back at the platform", 202, 404, 409, 422)), func(ctx context.Context, in *ReactionRef) (*body[sentBody], error) {
 		return s.react(ctx, in, true)
 	})
 }

@@ -2,14 +2,14 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -29,12 +29,21 @@ type Adapter struct {
 	Since       time.Time `json:"since"`
 	LastFrameAt time.Time `json:"last_frame_at" doc:"When it was last heard, keep-alives included"`
 	QueueLength int       `json:"queue_length"`
+	FramesIn    uint64    `json:"frames_in" doc:"Frames that it sent since it attached"`
+	FramesOut   uint64    `json:"frames_out" doc:"Frames that it was sent since it attached, acknowledgements included"`
+	RoundTripMS *float64  `json:"round_trip_ms" doc:"Of the latest ping, which is sent every 54 s; null = none was answered yet"`
 }
 
 func showAdapter(id, name string, a hub.Summary) Adapter {
+	var round *float64
+	if a.RoundTrip > 0 {
+		ms := float64(a.RoundTrip.Microseconds()) / 1000
+		round = &ms
+	}
 	return Adapter{
 		ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared), Unknown: orEmpty(a.Unknown),
 		Effective: a.Effective.Names(), Remote: a.Remote, Since: *when(a.Since), LastFrameAt: *when(a.LastFrame), QueueLength: a.Queue,
+		FramesIn: a.FramesIn, FramesOut: a.FramesOut, RoundTripMS: round,
 	}
 }
 
@@ -48,8 +57,8 @@ type capabilityList struct {
 }
 
 func (s *server) adapters() {
-	huma.Register(s.api, operation("GET", "/adapters", "list-adapters", "Adapters that are attached now, by channel", 200, 422), s.listAdapters)
-	huma.Register(s.api, operation("GET", "/capabilities", "list-capabilities", "The capability catalogue", 200),
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/adapters", "list-adapters", "Adapters that are attached now, by channel", 200, 422)), s.listAdapters)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/capabilities", "list-capabilities", "The capability catalogue", 200)),
 		func(context.Context, *struct{}) (*body[capabilityList], error) {
 			return &body[capabilityList]{capabilityList{render.Catalogue()}}, nil
 		})
@@ -62,7 +71,7 @@ func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList]
 	}
 	out := adapterList{Adapters: []Adapter{}}
 	for {
-		rows, err := s.Store.Channels(ctx, after, in.Limit)
+		rows, err := s.visible(ctx, after, in.Limit)
 		if err != nil {
 			return nil, s.fault(err, "channels")
 		}
@@ -99,10 +108,8 @@ func (s *server) upgrade(w http.ResponseWriter, r *http.Request) {
 		s.Log.Debug("upgrade failed", "remote", r.RemoteAddr, "error", err)
 		return
 	}
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	ip := net.ParseIP(host)
 	// The handler returns, which frees the server's buffers of this request.
-	s.Slots.Start(conn, bridge.Origin{Transport: "websocket", Token: token, Remote: r.RemoteAddr, Local: ip != nil && ip.IsLoopback()})
+	s.Slots.Start(conn, bridge.Origin{Transport: "websocket", Token: token, Remote: r.RemoteAddr, Local: edge.Local(r)})
 }
 
 // tokenOf finds the token in the request: the first place that has one counts.
@@ -115,40 +122,4 @@ func (s *server) tokenOf(r *http.Request) string {
 	}
 	t, _ := bearer(r.Header.Get("Authorization"))
 	return t
-}
-
-// AuditEntry is one change that an operator made.
-type AuditEntry struct {
-	ID     int64           `json:"id"`
-	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`
-	Action string          `json:"action"`
-	Target string          `json:"target"`
-	Detail json.RawMessage `json:"detail"`
-}
-
-type auditList struct {
-	Audit      []AuditEntry `json:"audit"`
-	NextCursor string       `json:"next_cursor,omitempty"`
-}
-
-func (s *server) audit() {
-	huma.Register(s.api, operation("GET", "/audit", "list-audit", "Changes, newest first", 200, 422), s.listAudit)
-}
-
-func (s *server) listAudit(ctx context.Context, in *Page) (*body[auditList], error) {
-	before, err := in.after()
-	if err != nil {
-		return nil, err
-	}
-	changes, err := s.Store.Audit(ctx, before, in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "audit log")
-	}
-	out := auditList{Audit: make([]AuditEntry, len(changes))}
-	for i, c := range changes {
-		out.Audit[i] = AuditEntry{c.ID, c.At, c.Actor, c.Action, c.Target, c.Detail}
-	}
-	out.NextCursor = in.next(len(changes), func() int64 { return changes[len(changes)-1].ID })
-	return &body[auditList]{out}, nil
 }

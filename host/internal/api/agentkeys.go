@@ -34,9 +34,9 @@ type keyList struct {
 }
 
 func (s *server) agentKeys() {
-	huma.Register(s.api, operation("GET", "/agents/{id}/keys", "list-agent-keys", "An agent's keys, oldest first", 200, 404), s.listKeys)
-	huma.Register(s.api, operation("POST", "/agents/{id}/keys", "rotate-agent-key", "Add a key; the older ones end after the overlap", 201, 404, 409, 422), s.rotateKey)
-	huma.Register(s.api, operation("DELETE", "/agents/{id}/keys/{key}", "revoke-agent-key", "End a key, and the connection that uses it, at once", 204, 404), s.revokeKey)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("GET", "/agents/{id}/keys", "list-agent-keys", "An agent's keys, oldest first", 200, 404)), s.listKeys)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/agents/{id}/keys", "rotate-agent-key", "Add a key; the older ones end after the overlap", 201, 404, 409, 422)), s.rotateKey)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("DELETE", "/agents/{id}/keys/{key}", "revoke-agent-key", "End a key, and the connection that uses it, at once", 204, 404)), s.revokeKey)
 }
 
 func (s *server) listKeys(ctx context.Context, in *struct {
@@ -82,7 +82,7 @@ func (s *server) rotateKey(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Store.RotateAgentKey(ctx, row.Key, n.stored, n.until, s.by("agent.key.rotate", row.Name, n.detail))
+	made, err := s.Store.RotateAgentKey(ctx, row.Key, n.stored, n.until, s.by(ctx, "agent.key.rotate", row.Name, n.detail))
 	if err != nil {
 		return nil, s.faultOfKey(err, "key")
 	}
@@ -97,7 +97,7 @@ func (s *server) revokeKey(ctx context.Context, in *keyRef) (*struct{}, error) {
 	}
 	id, err := strconv.ParseInt(in.Key, 10, 64)
 	if err == nil {
-		err = s.Store.RevokeAgentKey(ctx, row.Key, id, s.by("agent.key.revoke", row.Name, map[string]string{"key": in.Key}))
+		err = s.Store.RevokeAgentKey(ctx, row.Key, id, s.by(ctx, "agent.key.revoke", row.Name, map[string]string{"key": in.Key}))
 	} else {
 		err = store.ErrNotFound
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"strconv"
@@ -18,12 +19,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// How long a client may take to send a run, or a file.
-const (
-	bodyTime   = time.Minute
-	uploadTime = 10 * time.Minute
-)
-
 // maxUploadHead bounds what is before and behind the file in an upload.
 const maxUploadHead = 64 << 10
 
@@ -33,8 +28,7 @@ func (s *server) agentRuns(mux *http.ServeMux) {
 	if s.AGUI == nil {
 		return
 	}
-	op := operation("GET", "/agent/history", "agent-history", "Messages of a thread of this key as AG-UI has them: the newest, oldest first (scope agent:run)", 200, 403, 404, 422)
-	op.Metadata = map[string]any{scopeKey: auth.ScopeAgentRun}
+	op := opens(auth.ScopeAgentRun, wholeHost, operation("GET", "/agent/history", "agent-history", "Messages of a thread of this key as AG-UI has them: the newest, oldest first (scope agent:run)", 200, 403, 404, 422))
 	huma.Register(s.api, op, s.agentHistory)
 	s.describe("/agent/run", "agent-run", "Run the agent on the newest message of a RunAgentInput; answers with AG-UI events (scope agent:run)", "application/json", "text/event-stream")
 	s.describe("/agent/attachments", "agent-upload", "Keep a file, the form's field file, for messages of this key (scope agent:run)", "multipart/form-data", "application/json")
@@ -44,23 +38,19 @@ func (s *server) agentRuns(mux *http.ServeMux) {
 
 // describe adds a POST that is none of huma's operations to the description.
 func (s *server) describe(path, id, summary, takes, gives string) {
-	op := operation("POST", path, id, summary, http.StatusOK)
+	op := opens(auth.ScopeAgentRun, wholeHost, operation("POST", path, id, summary, http.StatusOK))
 	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{takes: {Schema: &huma.Schema{Type: huma.TypeObject}}}}
-	op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{gives: {}}}}
-	for _, status := range []int{400, 401, 403, 409, 413, 415, 422, 429, 503} {
-		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{"application/problem+json": {}}}
-	}
+	op.Responses = responses(gives, 400, 401, 403, 409, 413, 415, 422, 429, 503)
 	s.api.OpenAPI().AddOperation(&op)
 }
 
-// enter is admit outside of huma's operations: false if it has answered.
-func (s *server) enter(w http.ResponseWriter, r *http.Request, scope auth.Scope) (auth.Holder, bool) {
-	h, err := s.admit(r.Context(), r.Header.Get("Authorization"), scope)
-	if err != nil {
-		s.refuse(w, err)
-		return h, false
+// responses describes the answers of what is none of huma's operations.
+func responses(gives string, problems ...int) map[string]*huma.Response {
+	out := map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{gives: {}}}}
+	for _, status := range problems {
+		out[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{"application/problem+json": {}}}
 	}
-	return h, true
+	return out
 }
 
 // refuse answers with the problem that the error is, as huma's operations do.
@@ -74,6 +64,7 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
+	maps.Copy(w.Header(), headersOf(err))
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(mustJSON(p), '\n')) // the client is told or gone
@@ -83,17 +74,15 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 // the request is a problem, and nothing is stored; what goes wrong later is an
 // event.
 func (s *server) agentRun(w http.ResponseWriter, r *http.Request) {
-	h, ok := s.enter(w, r, auth.ScopeAgentRun)
+	r, h, ok := s.enter(w, r, auth.ScopeAgentRun, wholeHost)
 	if !ok {
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, agui.MaxBody))
 	if err != nil {
 		s.refuse(w, bodyFault(err))
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	run, err := s.AGUI.Begin(r.Context(), h, body)
 	if err != nil {
 		if errors.Is(err, agui.ErrBusy) {
@@ -153,11 +142,10 @@ func (s *server) runFault(err error) error {
 
 // agentUpload keeps the file of a multipart form, which is read as it comes.
 func (s *server) agentUpload(w http.ResponseWriter, r *http.Request) {
-	h, ok := s.enter(w, r, auth.ScopeAgentRun)
+	r, h, ok := s.enter(w, r, auth.ScopeAgentRun, wholeHost)
 	if !ok {
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(uploadTime))
 	r.Body = http.MaxBytesReader(w, r.Body, s.Attachments.MaxBytes()+maxUploadHead)
 	made, err := s.upload(r, h)
 	if err != nil {

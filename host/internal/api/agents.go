@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,12 +19,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
+// AgentField describes one field of a kind's config.
+type AgentField = agent.Field
+
 // AgentKind describes a kind of agent.
 type AgentKind struct {
-	Kind    string   `json:"kind"`
-	Key     bool     `json:"key" doc:"Whether its agents come to the host with a key"`
-	Secrets []string `json:"secrets" doc:"Fields of the config that are not shown again"`
-	About   string   `json:"about"`
+	Kind    string       `json:"kind"`
+	Key     bool         `json:"key" doc:"Whether its agents come to the host with a key"`
+	Secrets []string     `json:"secrets" doc:"Fields of the config that are not shown again"`
+	Fields  []AgentField `json:"fields" doc:"Of the config, in the order to ask for them"`
+	About   string       `json:"about"`
 }
 
 // Agent is whom a channel may be routed to.
@@ -37,6 +42,7 @@ type Agent struct {
 	CreatedAt time.Time       `json:"created_at"`
 	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
 	AwaySince *time.Time      `json:"away_since"`
+	Fault     string          `json:"fault,omitempty" doc:"Why its secrets can't be used: set them again"`
 }
 
 type createAgentBody struct {
@@ -75,19 +81,19 @@ type agentList struct {
 }
 
 func (s *server) agents() {
-	huma.Register(s.api, operation("GET", "/agents/_kinds", "list-agent-kinds", "Kinds of agents", 200), s.listAgentKinds)
-	huma.Register(s.api, operation("GET", "/agents", "list-agents", "Agents, oldest first", 200, 422), s.listAgents)
-	huma.Register(s.api, operation("POST", "/agents", "create-agent", "Make an agent; the answer shows its key once", 201, 409, 422), s.createAgent)
-	huma.Register(s.api, operation("GET", "/agents/{id}", "get-agent", "One agent", 200, 404), s.getAgent)
-	huma.Register(s.api, operation("PATCH", "/agents/{id}", "update-agent", "Change an agent; it counts at once", 200, 404, 409, 422), s.updateAgent)
-	huma.Register(s.api, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 404, 409), s.deleteAgent)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/agents/_kinds", "list-agent-kinds", "Kinds of agents", 200)), s.listAgentKinds)
+	huma.Register(s.api, opens(auth.ScopeRead, wholeHost, operation("GET", "/agents", "list-agents", "Agents, oldest first", 200, 422)), s.listAgents)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/agents", "create-agent", "Make an agent; the answer shows its key once", 201, 409, 422)), s.createAgent)
+	huma.Register(s.api, opens(auth.ScopeRead, wholeHost, operation("GET", "/agents/{id}", "get-agent", "One agent", 200, 404)), s.getAgent)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("PATCH", "/agents/{id}", "update-agent", "Change an agent; it counts at once", 200, 404, 409, 422)), s.updateAgent)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 404, 409)), s.deleteAgent)
 }
 
 func (s *server) listAgentKinds(context.Context, *struct{}) (*body[agentKindList], error) {
 	list := []AgentKind{}
 	for _, name := range s.Agents.Kinds() {
 		k, _ := s.Agents.Kind(name)
-		list = append(list, AgentKind{Kind: name, Key: k.Keys, Secrets: orEmpty(k.Secrets), About: k.About})
+		list = append(list, AgentKind{Kind: name, Key: k.Keys, Secrets: orEmpty(k.Secrets), Fields: orEmpty(k.Fields), About: k.About})
 	}
 	return &body[agentKindList]{agentKindList{list}}, nil
 }
@@ -132,7 +138,7 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	}
 	s.agentChange.Lock()
 	defer s.agentChange.Unlock()
-	made, err := s.Store.CreateAgent(ctx, row, stored, s.by("agent.create", row.Name, s.auditAgent(row)))
+	made, err := s.Store.CreateAgent(ctx, row, stored, s.by(ctx, "agent.create", row.Name, s.auditAgent(row)))
 	if err != nil {
 		return nil, s.faultOfKey(err, "agent")
 	}
@@ -171,11 +177,16 @@ func (s *server) updateAgent(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	before := row.Name
+	before, was := row.Name, row
 	if err := s.applyAgent(&row, in.Body); err != nil {
 		return nil, err
 	}
-	row, err = s.Store.UpdateAgent(ctx, row, s.by("agent.update", row.Name, s.auditAgent(row)))
+	by := s.by(ctx, "agent.update", row.Name, nil)
+	if names := s.secretsChanged(was, row); names != nil {
+		by = s.by(ctx, "agent.update", row.Name, map[string][]string{"secrets_changed": names})
+	}
+	by.Before, by.After = auth.Diff(s.auditAgent(was), s.auditAgent(row))
+	row, err = s.Store.UpdateAgent(ctx, row, by)
 	if err != nil {
 		return nil, s.fault(err, "agent "+in.ID)
 	}
@@ -193,7 +204,7 @@ func (s *server) deleteAgent(ctx context.Context, in *AgentRef) (*struct{}, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Store.DeleteAgent(ctx, row, s.by("agent.delete", row.Name, nil)); err != nil {
+	if err := s.Store.DeleteAgent(ctx, row, s.by(ctx, "agent.delete", row.Name, nil)); err != nil {
 		return nil, s.fault(err, "agent "+row.Name)
 	}
 	s.Agents.Remove(row.Key)
@@ -256,13 +267,34 @@ func (s *server) applyAgent(row *store.Agent, b updateAgentBody) error {
 // showAgent makes an agent as operators see it.
 func (s *server) showAgent(r store.Agent) Agent {
 	since, away := s.Hub.AgentAway(r.Name)
+	fault := ""
+	if r.Fault != nil {
+		fault = r.Fault.Error()
+	}
 	return Agent{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: r.CreatedAt,
-		Away: away, AwaySince: when(since),
+		Away: away, AwaySince: when(since), Fault: fault,
 	}
 }
 
 // auditAgent is what the audit log keeps of an agent.
 func (s *server) auditAgent(r store.Agent) any {
 	return map[string]any{"name": r.Name, "kind": r.Kind, "config": s.Agents.Shown(r.Kind, r.Config), "enabled": r.Enabled}
+}
+
+// secretsChanged names the secrets of an agent's config that are not what they
+// were.
+func (s *server) secretsChanged(was, is store.Agent) []string {
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(was.Config, &a) != nil || json.Unmarshal(is.Config, &b) != nil {
+		return nil
+	}
+	k, _ := s.Agents.Kind(is.Kind)
+	var names []string
+	for _, name := range k.Secrets {
+		if !bytes.Equal(a[name], b[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
@@ -29,7 +30,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Gate, AGUI, Bridle, SocketIO, Plugins, AgentSockets, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Gate, Account, AGUI, Bridle, SocketIO, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
@@ -38,7 +39,9 @@ type Options struct {
 	Agents      *agent.Roster
 	Plugins     *supervisor.Supervisor // nil = the host runs none
 	Keys        *auth.Keys             // the operator's
+	Failures    *edge.Failures         // counts wrong keys; nil = nobody does
 	Gate        *auth.Gate             // of keys that operators gave away; nil = there are none
+	Account     *auth.Account          // the operator's; nil = nobody can log in
 	AGUI        *agui.Front            // nil = no AG-UI front end
 	Bridle      *bridle.Front          // nil = no browsers of Bridle
 	SocketIO    http.Handler           // nil = none
@@ -50,8 +53,16 @@ type Options struct {
 
 	AgentSockets *agent.Sockets // nil = no agent may dial in
 
+	Metrics Metrics // nil = none are shown, and requests are not counted
+
 	Origins          []string // that a browser may call from; none = same origin only
 	RefuseQueryToken bool     // adapters may not bring their token in the url
+}
+
+// Metrics shows what the host counts, and counts the requests that next answers.
+type Metrics interface {
+	http.Handler
+	Count(next http.Handler) http.Handler
 }
 
 type server struct {
@@ -60,6 +71,7 @@ type server struct {
 	stop context.Context // ends the event streams
 
 	readiness readiness
+	once      once // messages that are sent more than once
 
 	agentChange sync.Mutex // one at a time, from the row to the roster
 }
@@ -80,12 +92,22 @@ func quiet(status int, message string, errs ...error) huma.StatusError {
 		default:
 			shown.Value = nil
 		}
-		if shown.Location == "body" || strings.HasSuffix(shown.Location, ".token") || strings.HasSuffix(shown.Location, ".key") || strings.HasPrefix(shown.Location, "body.config") {
+		if secretField(shown.Location) {
 			shown.Value = nil
 		}
 		p.Errors = append(p.Errors, &shown)
 	}
 	return p
+}
+
+// secretField reports whether what is at a place of a request may be a secret.
+func secretField(location string) bool {
+	_, name, _ := strings.Cut(location, "body.")
+	switch name {
+	case "token", "key", "password", "present", "code", "value":
+		return true
+	}
+	return location == "body" || strings.HasPrefix(name, "config") || strings.HasSuffix(location, ".token") || strings.HasSuffix(location, ".key") || strings.HasSuffix(location, ".value")
 }
 
 var quietly sync.Once
@@ -100,7 +122,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	cfg.SchemasPath = "" // messages have schemas of their own
 	cfg.CreateHooks = nil
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"key": {Type: "http", Scheme: "bearer", Description: "The operator's key, in admin.key, or where an operation says so one of /api/v1/keys"},
+		"key": {Type: "http", Scheme: "bearer", Description: "The operator's key, in admin.key, or one of /api/v1/keys with the scope that an operation names (admin has all). In a browser that is logged in its cookie counts as the operator's key"},
 	}
 	s := &server{Options: o, stop: ctx}
 	cfg.Formats = map[string]huma.Format{"application/json": s.format(), "json": s.format()}
@@ -109,14 +131,22 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.channels()
 	s.tokens()
 	s.apiKeys()
+	s.operator()
 	s.messages()
+	s.frames()
 	s.agents()
 	s.agentKeys()
 	s.adapters()
 	s.plugins()
+	s.secrets()
 	s.audit()
+	s.statistics()
 	s.agentRuns(mux)
+	s.describeEvents()
 	mux.HandleFunc("GET /api/v1/events", s.events)
+	if o.Metrics != nil {
+		mux.HandleFunc("GET /metrics", s.metrics)
+	}
 	mux.HandleFunc("GET "+wire.Path, s.upgrade)
 	if o.AgentSockets != nil {
 		mux.HandleFunc("GET "+agentwire.Path, s.upgradeAgent)
@@ -133,7 +163,7 @@ func New(ctx context.Context, o Options) http.Handler {
 		o.Bridle.Routes(mux, problem)
 	}
 	mux.HandleFunc("/", s.notFound)
-	return s.recoverer(s.cors(secure(plainJSON(mux))))
+	return s.recoverer(s.cors(plainJSON(s.counted(mux))))
 }
 
 // plainJSON takes the body of a client that named no type, or the one that
@@ -147,11 +177,12 @@ func plainJSON(next http.Handler) http.Handler {
 	})
 }
 
-// operation describes one operation; every one needs a key.
+// operation describes one operation; every one needs a key, and says by opens
+// which.
 func operation(method, path, id, summary string, status int, errs ...int) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, DefaultStatus: status,
-		Errors: append(errs, http.StatusUnauthorized), Security: []map[string][]string{{"key": {}}},
+		Errors: append(errs, http.StatusUnauthorized, http.StatusTooManyRequests), Security: []map[string][]string{{"key": {}}},
 	}
 }
 
@@ -237,6 +268,8 @@ func (s *server) fault(err error, where string) error {
 		return field(http.StatusConflict, "body.name", "is taken: choose another name", "")
 	case errors.Is(err, store.ErrTokenTaken):
 		return field(http.StatusConflict, "body.token", "is in use or was used before: choose another token", "")
+	case errors.Is(err, store.ErrTooMany):
+		return huma.Error409Conflict(where + ": " + err.Error() + ": delete some")
 	case errors.As(err, &used):
 		return huma.Error409Conflict(where + " is in use by channel " + shortList(used.Channels) + ": route them to another agent first")
 	case store.Failing(err):
@@ -257,18 +290,6 @@ func field(status int, location, message, value string) error {
 		d.Value = value
 	}
 	return quiet(status, location+": "+message, d)
-}
-
-// secure sets the headers that every answer carries.
-func secure(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
-	})
 }
 
 // cors answers browsers of the origins that the operator named.

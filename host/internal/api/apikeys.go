@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,78 +14,18 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
-// scopeKey is where an operation says which scope opens it; without it only the
-// operator's key does.
-const scopeKey = "scope"
-
-// holder tells who holds the key of an Authorization header. Errors are
-// auth.ErrInvalid and those of storage.
-func (s *server) holder(ctx context.Context, header string) (auth.Holder, error) {
-	key, ok := bearer(header)
-	switch {
-	case !ok:
-		return auth.Holder{}, auth.ErrInvalid
-	case s.Keys.Valid(key):
-		return auth.Operator(), nil
-	case s.Gate == nil:
-		return auth.Holder{}, auth.ErrInvalid
-	}
-	return s.Gate.AdmitKey(ctx, key)
-}
-
-const noKey = "no valid key: expected Authorization: Bearer KEY with the key in admin.key of the data directory"
-
-// admit lets the holder of a key in whose scope it is; else it is the problem
-// to answer with.
-func (s *server) admit(ctx context.Context, header string, scope auth.Scope) (auth.Holder, error) {
-	h, err := s.holder(ctx, header)
-	switch {
-	case errors.Is(err, auth.ErrInvalid):
-		why := noKey
-		if scope != "" {
-			why += ", or one of scope " + string(scope)
-		}
-		return h, huma.Error401Unauthorized(why)
-	case err != nil:
-		return h, s.fault(err, "key")
-	case !h.May(scope):
-		need := "one of scope " + string(scope)
-		if scope == "" {
-			need = "the operator's"
-		}
-		return h, huma.Error403Forbidden("the key " + h.Name + " does not open this: expected " + need)
-	}
-	return h, nil
-}
-
-type holderKey struct{}
-
-// holderOf is who makes the request of an operation.
-func holderOf(ctx context.Context) auth.Holder {
-	h, _ := ctx.Value(holderKey{}).(auth.Holder)
-	return h
-}
-
-// authenticate is the gate of all operations.
-func (s *server) authenticate(ctx huma.Context, next func(huma.Context)) {
-	scope, _ := ctx.Operation().Metadata[scopeKey].(auth.Scope)
-	h, err := s.admit(ctx.Context(), ctx.Header("Authorization"), scope)
-	if err != nil {
-		var p huma.StatusError
-		if errors.As(err, &p); p.GetStatus() == http.StatusUnauthorized {
-			ctx.SetHeader("WWW-Authenticate", "Bearer")
-		}
-		_ = huma.WriteErr(s.api, ctx, p.GetStatus(), p.Error()) // the client is told or gone
-		return
-	}
-	next(huma.WithValue(ctx, holderKey{}, h))
-}
-
 // Key is a key without its secret.
 type Key struct {
 	Token
-	Name   string   `json:"name"`
-	Scopes []string `json:"scopes"`
+	Name     string       `json:"name"`
+	Scopes   []string     `json:"scopes"`
+	Channels []KeyChannel `json:"channels" doc:"What it is limited to; empty = it is not"`
+}
+
+// KeyChannel is a channel that a key is limited to.
+type KeyChannel struct {
+	ID   string `json:"id"`
+	Name string `json:"name" doc:"Empty: it was deleted"`
 }
 
 type createdAPIKey struct {
@@ -93,9 +34,10 @@ type createdAPIKey struct {
 }
 
 type apiKeyBody struct {
-	Name    string   `json:"name" maxLength:"64" doc:"[a-z][a-z0-9._-]{0,62}"`
-	Scopes  []string `json:"scopes" maxItems:"16" doc:"What it opens: agent:run"`
-	Expires string   `json:"expires,omitempty" doc:"How long the key lives, such as 720h; without it, for ever"`
+	Name     string   `json:"name" maxLength:"64" doc:"[a-z][a-z0-9._-]{0,62}"`
+	Scopes   []string `json:"scopes" maxItems:"16" doc:"What it opens: read, send, manage, admin, agent:run"`
+	Channels []string `json:"channels,omitempty" maxItems:"100" doc:"Ids or names of the only channels that are there for it; without them, all. Not with admin and agent:run"`
+	Expires  string   `json:"expires,omitempty" doc:"How long the key lives, such as 720h; without it, for ever"`
 }
 
 type apiKeyList struct {
@@ -103,10 +45,16 @@ type apiKeyList struct {
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
+// APIKeyRef names a key.
+type APIKeyRef struct {
+	Key string `path:"key" maxLength:"64" doc:"The key's id or, while it lives, name"`
+}
+
 func (s *server) apiKeys() {
-	huma.Register(s.api, operation("GET", "/keys", "list-keys", "Keys, oldest first; the operator's own is none of them", 200, 422), s.listAPIKeys)
-	huma.Register(s.api, operation("POST", "/keys", "create-key", "Make a key; the answer shows it once", 201, 409, 422), s.createAPIKey)
-	huma.Register(s.api, operation("DELETE", "/keys/{key}", "delete-key", "End a key, and what it has under way, at once", 204, 404), s.deleteAPIKey)
+	huma.Register(s.api, opens(auth.ScopeAdmin, wholeHost, operation("GET", "/keys", "list-keys", "Keys, oldest first; the operator's own is none of them", 200, 422)), s.listAPIKeys)
+	huma.Register(s.api, opens(auth.ScopeAdmin, wholeHost, operation("POST", "/keys", "create-key", "Make a key; the answer shows it once", 201, 409, 422)), s.createAPIKey)
+	huma.Register(s.api, opens(auth.ScopeAdmin, wholeHost, operation("GET", "/keys/{key}", "get-key", "One key", 200, 404)), s.getAPIKey)
+	huma.Register(s.api, opens(auth.ScopeAdmin, wholeHost, operation("DELETE", "/keys/{key}", "delete-key", "End a key, and what it has under way, at once", 204, 404)), s.deleteAPIKey)
 }
 
 func (s *server) listAPIKeys(ctx context.Context, in *Page) (*body[apiKeyList], error) {
@@ -120,18 +68,33 @@ func (s *server) listAPIKeys(ctx context.Context, in *Page) (*body[apiKeyList], 
 	}
 	out := apiKeyList{Keys: make([]Key, len(keys))}
 	for i, k := range keys {
-		out.Keys[i] = s.showAPIKey(k)
+		if out.Keys[i], err = s.showAPIKey(ctx, k); err != nil {
+			return nil, err
+		}
 	}
 	out.NextCursor = in.next(len(keys), func() int64 { return keys[len(keys)-1].ID })
 	return &body[apiKeyList]{out}, nil
+}
+
+func (s *server) getAPIKey(ctx context.Context, in *APIKeyRef) (*body[Key], error) {
+	k, err := s.Store.Key(ctx, in.Key)
+	if err != nil {
+		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
+	}
+	shown, err := s.showAPIKey(ctx, k)
+	return &body[Key]{shown}, err
 }
 
 func (s *server) createAPIKey(ctx context.Context, in *body[apiKeyBody]) (*body[createdAPIKey], error) {
 	if err := auth.CheckKeyName(in.Body.Name); err != nil {
 		return nil, field(422, "body.name", err.Error(), "")
 	}
-	if err := auth.CheckScopes(in.Body.Scopes); err != nil {
+	if err := auth.CheckScopes(in.Body.Scopes, len(in.Body.Channels) > 0); err != nil {
 		return nil, field(422, "body.scopes", err.Error(), "")
+	}
+	channels, err := s.channelIDs(ctx, in.Body.Channels)
+	if err != nil {
+		return nil, err
 	}
 	lives, err := duration("body.expires", in.Body.Expires, longestLife)
 	if err != nil {
@@ -142,20 +105,38 @@ func (s *server) createAPIKey(ctx context.Context, in *body[apiKeyBody]) (*body[
 		expires = s.Now().Add(lives)
 	}
 	secret := auth.Generate(auth.KeyPrefix)
-	made, err := s.Store.CreateKey(ctx, in.Body.Name, in.Body.Scopes, auth.NewToken(secret, expires), s.by("key.create", in.Body.Name, in.Body))
+	made, err := s.Store.CreateKey(ctx, store.Key{Name: in.Body.Name, Scopes: in.Body.Scopes, Channels: channels}, auth.NewToken(secret, expires),
+		s.by(ctx, "key.create", in.Body.Name, in.Body))
 	if errors.Is(err, store.ErrNameTaken) {
 		return nil, field(http.StatusConflict, "body.name", "is taken by another key: choose another name, or delete that one", in.Body.Name)
 	}
 	if err != nil {
 		return nil, s.fault(err, "key")
 	}
-	return &body[createdAPIKey]{createdAPIKey{s.showAPIKey(made), secret}}, nil
+	shown, err := s.showAPIKey(ctx, made)
+	return &body[createdAPIKey]{createdAPIKey{shown, secret}}, err
 }
 
-func (s *server) deleteAPIKey(ctx context.Context, in *struct {
-	Key string `path:"key" maxLength:"64" doc:"The key's id or name"`
-}) (*struct{}, error) {
-	k, err := s.Store.RevokeKey(ctx, in.Key, s.by("key.delete", "", nil))
+// channelIDs finds the channels that a key is to be limited to.
+func (s *server) channelIDs(ctx context.Context, refs []string) ([]string, error) {
+	var ids []string
+	for i, ref := range refs {
+		row, err := s.Store.Channel(ctx, ref)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, field(422, fmt.Sprintf("body.channels[%d]", i), "no such channel, expected an id or a name", clip(ref))
+		}
+		if err != nil {
+			return nil, s.fault(err, "channels")
+		}
+		if !slices.Contains(ids, row.ID) {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids, nil
+}
+
+func (s *server) deleteAPIKey(ctx context.Context, in *APIKeyRef) (*struct{}, error) {
+	k, err := s.Store.RevokeKey(ctx, in.Key, s.by(ctx, "key.delete", "", nil))
 	if err != nil {
 		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
 	}
@@ -165,6 +146,14 @@ func (s *server) deleteAPIKey(ctx context.Context, in *struct {
 	return nil, nil
 }
 
-func (s *server) showAPIKey(k store.Key) Key {
-	return Key{s.showToken(k.Token), k.Name, orEmpty(k.Scopes)}
+func (s *server) showAPIKey(ctx context.Context, k store.Key) (Key, error) {
+	out := Key{s.showToken(k.Token), k.Name, orEmpty(k.Scopes), make([]KeyChannel, len(k.Channels))}
+	for i, id := range k.Channels {
+		row, err := s.Store.Channel(ctx, id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return Key{}, s.fault(err, "key "+k.Name)
+		}
+		out.Channels[i] = KeyChannel{id, row.Name}
+	}
+	return out, nil
 }

@@ -2,8 +2,8 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -71,6 +71,7 @@ type Health struct {
 	LastSentAt     *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
 	AgentAway      bool       `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
 	AgentAwaySince *time.Time `json:"agent_away_since"`
+	QueueLength    int        `json:"queue_length" doc:"Messages that wait to be written"`
 	LastAckAt      *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
 }
 
@@ -109,12 +110,12 @@ type ChannelRef struct {
 type body[T any] struct{ Body T }
 
 func (s *server) channels() {
-	huma.Register(s.api, operation("GET", "/channels/_kinds", "list-kinds", "Kinds of channels", 200), s.listKinds)
-	huma.Register(s.api, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422), s.listChannels)
-	huma.Register(s.api, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422), s.createChannel)
-	huma.Register(s.api, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404), s.getChannel)
-	huma.Register(s.api, operation("PATCH", "/channels/{id}", "update-channel", "Change a channel; it counts at once", 200, 404, 409, 422), s.updateChannel)
-	huma.Register(s.api, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404), s.deleteChannel)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/_kinds", "list-kinds", "Kinds of channels", 200)), s.listKinds)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422)), s.listChannels)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422)), s.createChannel)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404)), s.getChannel)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change a channel; it counts at once", 200, 404, 409, 422)), s.updateChannel)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404)), s.deleteChannel)
 }
 
 type kindList struct {
@@ -135,7 +136,7 @@ func (s *server) listChannels(ctx context.Context, in *Page) (*body[channelList]
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.Store.Channels(ctx, after, in.Limit)
+	rows, err := s.visible(ctx, after, in.Limit)
 	if err != nil {
 		return nil, s.fault(err, "channels")
 	}
@@ -174,7 +175,7 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 		return nil, err
 	}
 	stored := auth.NewToken(token, time.Time{})
-	made, err := s.Store.CreateChannel(ctx, row, &stored, s.by("channel.create", row.Name, row))
+	made, err := s.Store.CreateChannel(ctx, row, &stored, s.by(ctx, "channel.create", row.Name, policyOf(row)))
 	if err != nil {
 		return nil, s.fault(err, "channel")
 	}
@@ -200,16 +201,22 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if n := in.Body.Name; n != nil && *n != row.Name && holderOf(ctx).Limited() { // which names are taken is not for it to know
+		return nil, field(http.StatusForbidden, "body.name", "a key that is limited to channels does not rename them", "")
+	}
 	if err := s.checkOwned(row, in.Body); err != nil {
 		return nil, err
 	}
 	if err := checkFront(row, in.Body); err != nil {
 		return nil, err
 	}
+	before := policyOf(row)
 	if err := s.apply(&row, in.Body); err != nil {
 		return nil, err
 	}
-	row, err = s.Store.UpdateChannel(ctx, row, s.by("channel.update", row.Name, in.Body))
+	by := s.by(ctx, "channel.update", row.Name, nil)
+	by.Before, by.After = auth.Diff(before, policyOf(row))
+	row, err = s.Store.UpdateChannel(ctx, row, by)
 	if err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
@@ -238,18 +245,30 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 	if ofFront(row) {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
 	}
-	if err := s.Store.DeleteChannel(ctx, row, s.by("channel.delete", row.Name, nil)); err != nil {
+	if err := s.Store.DeleteChannel(ctx, row, s.by(ctx, "channel.delete", row.Name, map[string]string{"id": row.ID})); err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
 	s.Slots.Detach(row.Key, wire.CloseRevoked, "channel deleted")
+	s.Slots.Frames.Forget(row.Key)
 	s.Hub.Remove(row.Key)
 	s.Log.Info("channel deleted", "channel", row.Name, "id", row.ID)
 	return nil, nil
 }
 
-// find reads a channel by id or name.
+// policyOf is what the audit log keeps of a channel.
+func policyOf(r store.Channel) map[string]any {
+	return map[string]any{
+		"name": r.Name, "kind": r.Kind, "enabled": r.Enabled, "agent": r.Agent, "agents": orEmpty(r.Agents), "queue": r.Queue, "accept_capabilities": orEmpty(r.Accept),
+		"allow_users": orEmpty(r.Users), "profile": r.Profile, "queue_limits": r.Limits, "retention_days": r.Retention, "rate_limit": r.Rate,
+	}
+}
+
+// find reads a channel by id or name, if it is there for who makes the request.
 func (s *server) find(ctx context.Context, ref string) (store.Channel, error) {
 	row, err := s.Store.Channel(ctx, ref)
+	if err == nil && !holderOf(ctx).Sees(row.ID) {
+		row, err = store.Channel{}, store.ErrNotFound
+	}
 	if err != nil {
 		return row, s.fault(err, fmt.Sprintf("channel %q", ref))
 	}
@@ -363,7 +382,11 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 	}
 	_, attached := s.Hub.Attached(r.Key)
 	since, away := s.Hub.AgentAway(r.Agent)
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), LastAckAt: when(s.Hub.LastAck(r.Key))}
+	waiting, err := s.Hub.Waiting(ctx, r.Key)
+	if err != nil {
+		return Channel{}, s.fault(err, "channel "+r.Name)
+	}
+	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), LastAckAt: when(s.Hub.LastAck(r.Key)), QueueLength: waiting}
 	if id := chain.LastIn(); id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}
@@ -386,11 +409,8 @@ func when(t time.Time) *time.Time {
 	return &t
 }
 
-// by is the audit line of a change; detail must hold no secret.
-func (s *server) by(action, target string, detail any) store.Change {
-	c := store.Change{Actor: "admin", Action: action, Target: target}
-	if detail != nil {
-		c.Detail = json.RawMessage(mustJSON(detail))
-	}
-	return c
+// by is the audit line of a change that the request of ctx makes; detail must hold
+// no secret.
+func (s *server) by(ctx context.Context, action, target string, detail any) store.Change {
+	return auth.By(ctx, action, target, detail)
 }

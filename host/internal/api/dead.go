@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -44,24 +44,18 @@ type AnyMessageRef struct {
 	Message string `path:"message" maxLength:"64" doc:"The message's id"`
 }
 
-type replayed struct {
-	Replayed int `json:"replayed" doc:"How many are on their way again"`
-	Left     int `json:"left" doc:"How many could not be, such as those of a channel without adapter and queue"`
-}
-
-// maxReplay bounds what one request sends again.
-const maxReplay = 10_000
-
 func (s *server) deadLetters() {
-	huma.Register(s.api, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, newest first: on their way out, or since no agent handled them", 200, 404, 422), s.listDead)
-	huma.Register(s.api, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id, or hand it to the agent again", 202, 404, 409), s.replayOne)
-	huma.Register(s.api, operation("POST", "/dead-letters/replay", "replay-dead-letters", "Send all dead letters again, oldest first, or those of a channel", 202, 404), s.replayAll)
-	huma.Register(s.api, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404), s.getMessage)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, newest first: on their way out, or since no agent handled them", 200, 404, 422)), s.listDead)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters/counts", "count-dead-letters", "How many messages failed or expired, by channel and reason", 200, 404)), s.countDead)
+	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id, or hand it to the agent again", 202, 404, 409)), s.replayOne)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404)), s.getMessage)
+	s.replays()
 }
 
 func (s *server) listDead(ctx context.Context, in *struct {
 	Page
 	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
+	Reason  string `query:"reason" enum:"adapter_not_attached,rejected,queue_full,unknown_outcome,retries_exhausted,ttl,frame_too_large,agent_away" doc:"Only for this reason"`
 }) (*body[deadList], error) {
 	before, err := in.after()
 	if err != nil {
@@ -71,9 +65,9 @@ func (s *server) listDead(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := s.Store.Dead(ctx, key, store.MessageID(before), in.Limit)
+	entries, next, err := s.dead(ctx, key, store.Reason(in.Reason), store.MessageID(before), in.Limit)
 	if err != nil {
-		return nil, s.fault(err, "dead letters")
+		return nil, err
 	}
 	out := deadList{DeadLetters: []DeadLetter{}}
 	for _, e := range entries {
@@ -86,8 +80,42 @@ func (s *server) listDead(ctx context.Context, in *struct {
 		}
 		out.DeadLetters = append(out.DeadLetters, DeadLetter{row.ID, row.Name, s.showMessage(e)})
 	}
-	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })
+	if next != 0 {
+		out.NextCursor = store.Cursor(int64(next))
+	}
 	return &body[deadList]{out}, nil
+}
+
+// maxPassed is how many dead letters of channels that are not there for a key
+// are passed over for one page.
+const maxPassed = 5000
+
+// dead reads up to n dead letters of a channel, or of those that are there for who
+// makes the request, newest first. next 0 = there are no more; a page may be
+// shorter than n before that.
+func (s *server) dead(ctx context.Context, channel int64, why store.Reason, before store.MessageID, n int) (page []store.Entry, next store.MessageID, err error) {
+	sees, err := s.sees(ctx)
+	if err != nil {
+		return nil, 0, s.fault(err, "dead letters")
+	}
+	for read := 0; read < maxPassed; {
+		found, err := s.Store.Dead(ctx, channel, why, before, n)
+		if err != nil {
+			return nil, 0, s.fault(err, "dead letters")
+		}
+		for _, e := range found {
+			if before = e.ID; sees(e.Channel) {
+				if page = append(page, e); len(page) == n {
+					return page, before, nil
+				}
+			}
+		}
+		if len(found) < n {
+			return page, 0, nil
+		}
+		read += len(found)
+	}
+	return page, before, nil
 }
 
 // keyOf is the key of a channel; 0 for "".
@@ -99,7 +127,8 @@ func (s *server) keyOf(ctx context.Context, ref string) (int64, error) {
 	return row.Key, err
 }
 
-// anyMessage reads a message of any channel.
+// anyMessage reads a message of any channel that is there for who makes the
+// request.
 func (s *server) anyMessage(ctx context.Context, id string) (store.Entry, store.Channel, error) {
 	mid, err := store.ParseMessageID(id)
 	if err != nil {
@@ -110,8 +139,11 @@ func (s *server) anyMessage(ctx context.Context, id string) (store.Entry, store.
 		return e, store.Channel{}, s.fault(err, "message "+id)
 	}
 	row, err := s.Store.ChannelByKey(ctx, e.Channel)
+	if err == nil && !holderOf(ctx).Sees(row.ID) {
+		err = store.ErrNotFound
+	}
 	if err != nil {
-		return e, row, s.fault(err, "message "+id)
+		return store.Entry{}, store.Channel{}, s.fault(err, "message "+id)
 	}
 	return e, row, nil
 }
@@ -166,46 +198,9 @@ func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBo
 	return &body[sentBody]{sentBody{e.ID.String(), state.String(), []render.Note{}}}, nil
 }
 
-func (s *server) replayAll(ctx context.Context, in *struct {
-	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
-}) (*body[replayed], error) {
-	key, err := s.keyOf(ctx, in.Channel)
-	if err != nil {
-		return nil, err
-	}
-	var all []store.Entry
-	for before := store.MessageID(0); ; {
-		page, err := s.Store.Dead(ctx, key, before, 500)
-		if err != nil {
-			return nil, s.fault(err, "dead letters")
-		}
-		if all = append(all, page...); len(page) < 500 || len(all) >= maxReplay {
-			break
-		}
-		before = page[len(page)-1].ID
-	}
-	var out replayed
-	for _, e := range slices.Backward(all) { // in the order that they came
-		row, err := s.Store.ChannelByKey(ctx, e.Channel)
-		if err == nil {
-			err = s.Hub.Replay(ctx, row, e)
-		}
-		switch {
-		case err == nil:
-			out.Replayed++
-		case ctx.Err() != nil:
-			return nil, s.fault(err, "dead letters")
-		default:
-			out.Left++
-		}
-	}
-	s.note(ctx, "dead.replay", in.Channel, out)
-	return &body[replayed]{out}, nil
-}
-
 // note adds a line to the audit log for what was done already.
 func (s *server) note(ctx context.Context, action, target string, detail any) {
-	if err := s.Store.Note(ctx, s.by(action, target, detail)); err != nil {
+	if err := s.Store.Note(ctx, s.by(ctx, action, target, detail)); err != nil {
 		s.Log.Error("audit line not written", "action", action, "error", err)
 	}
 }

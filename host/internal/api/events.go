@@ -1,10 +1,15 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
@@ -19,13 +24,69 @@ const maxResume = 5000
 // maxGather is how many events may wait for one write.
 const maxGather = 256
 
-// events is the SSE stream of what happens. The id of a message.created event
+// only is of what a reader of events wants to know: all, what concerns a channel,
+// or a conversation of it.
+type only struct {
+	channel      *store.Channel // nil = all
+	conversation *string        // nil = all
+	streaming    bool           // also the text of answers while they are written
+}
+
+// only reads the query of the stream; false if it has answered.
+func (s *server) only(w http.ResponseWriter, r *http.Request) (only, bool) {
+	q := r.URL.Query()
+	o := only{streaming: q.Get("streaming") == "true"}
+	if ref := q.Get("channel"); ref != "" {
+		row, err := s.find(r.Context(), ref)
+		if err != nil {
+			s.refuse(w, err)
+			return o, false
+		}
+		o.channel = &row
+	}
+	if q.Has("conversation") {
+		if o.channel == nil {
+			problem(w, http.StatusUnprocessableEntity, "query conversation: found no channel, expected the channel that it is of")
+			return o, false
+		}
+		key := q.Get("conversation")
+		o.conversation = &key
+	}
+	return o, true
+}
+
+// wants is for hub.Events. Of the channel of a conversation it is also told who
+// attaches.
+func (o only) wants(ev *hub.Event) bool {
+	switch {
+	case ev.Type == hub.EventStreaming && !o.streaming:
+		return false
+	case o.channel == nil:
+		return true
+	case ev.Type == hub.EventPlugin:
+		return ev.ChannelName == o.channel.Name
+	case ev.ChannelID != o.channel.ID:
+		return false
+	}
+	return o.conversation == nil || !ofMessage(ev.Type) || ev.Conversation == *o.conversation
+}
+
+func ofMessage(t hub.EventType) bool {
+	return t == hub.EventCreated || t == hub.EventState || t == hub.EventStreaming
+}
+
+// events is the SSE stream of what happens, to all or to those that are asked for. The id of a message.created event
 // is the message's; with Last-Event-ID the stream starts behind it, or says
-// with a gap event that it can't.
+// with a gap event that it can't. With streaming=true it also has the text of
+// answers while they are written.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
-	if _, ok := s.enter(w, r, ""); !ok {
+	r, h, ok := s.enter(w, r, auth.ScopeRead, byChannel)
+	if !ok {
 		return
 	}
+	ctx, end := s.lease(r.Context())
+	defer end()
+	r = r.WithContext(ctx)
 	var last store.MessageID
 	if h := r.Header.Get("Last-Event-ID"); h != "" {
 		var err error
@@ -34,8 +95,12 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	filter, ok := s.only(w, r)
+	if !ok {
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	e := &stream{sse: newSSE(w), s: s, last: last}
+	e := &stream{sse: newSSE(w), s: s, holder: h, last: last, only: filter}
 	if err := e.run(r); err != nil {
 		s.Log.Debug("event stream ended", "remote", r.RemoteAddr, "error", err)
 	}
@@ -67,13 +132,15 @@ func (e *sse) gather(text string) error {
 // stream is one reader of events.
 type stream struct {
 	*sse
-	s    *server
-	last store.MessageID // newest message that the reader has
+	s      *server
+	holder auth.Holder
+	last   store.MessageID // newest message that the reader has
+	only   only
 }
 
 func (e *stream) run(r *http.Request) error {
 	// Subscribed first, so that nothing falls between history and now.
-	events, cancel := e.s.Hub.Events.Subscribe()
+	events, cancel := e.s.Hub.Events.SubscribeTo(e.only.wants)
 	defer cancel()
 	if err := e.write(": pontoon\n\n"); err != nil {
 		return err
@@ -134,6 +201,9 @@ func (e *stream) resume(r *http.Request) error {
 			return err
 		}
 	}
+	if e.only.channel != nil {
+		return e.resumeOnly(r.Context())
+	}
 	for n := 0; ; {
 		entries, err := e.s.Store.After(r.Context(), e.last, 500)
 		if err != nil {
@@ -158,7 +228,45 @@ func (e *stream) resume(r *http.Request) error {
 	}
 }
 
+// resumeOnly is resume for a reader of one channel, whatever happened in the
+// others.
+func (e *stream) resumeOnly(ctx context.Context) error {
+	chain, err := e.s.Store.Chain(ctx, e.only.channel.Key)
+	if err != nil {
+		return err
+	}
+	scope := store.Scope{Chain: chain, Conversation: e.only.conversation}
+	var missed []store.Entry
+	for before, more := store.MessageID(0), true; more; {
+		page, err := e.s.Store.Before(ctx, scope, before, 500)
+		if err != nil {
+			return err
+		}
+		more = len(page) == 500
+		for _, m := range page {
+			if before = m.ID; m.ID <= e.last {
+				more = false
+				break
+			}
+			missed = append(missed, m)
+		}
+		if len(missed) > maxResume {
+			return e.write("event: gap\ndata: {\"reason\":\"too far behind\"}\n\n")
+		}
+	}
+	for i, m := range slices.Backward(missed) {
+		if err := e.event(hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: e.only.channel.ID, ChannelName: e.only.channel.Name, Message: m}); err != nil {
+			return err
+		}
+		e.s.pace(i)
+	}
+	return e.c.Flush()
+}
+
 func (e *stream) event(ev hub.Event) error {
+	if !e.sees(ev) {
+		return nil
+	}
 	var data any
 	id := ""
 	switch ev.Type {
@@ -187,6 +295,13 @@ func (e *stream) event(ev hub.Event) error {
 			state.Message = &shown
 		}
 		data = state
+	case hub.EventStreaming:
+		data = struct {
+			ChannelID string `json:"channel_id"`
+			Channel   string `json:"channel"`
+			ID        string `json:"id"`
+			Text      string `json:"text"` // all of it so far
+		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.Text}
 	case hub.EventPlugin:
 		data = struct {
 			ChannelID string `json:"channel_id,omitempty"`
@@ -203,4 +318,25 @@ func (e *stream) event(ev hub.Event) error {
 		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)
 	}
 	return e.gather(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
+}
+
+// sees reports whether what happened is there for the reader: what is about the
+// whole host is not for one who is limited to channels.
+func (e *stream) sees(ev hub.Event) bool {
+	if !e.holder.Limited() {
+		return true
+	}
+	if ev.ChannelID == "" {
+		return ev.Type == hub.EventPlugin && e.s.seesNamed(e.s.stop, e.holder, ev.ChannelName)
+	}
+	return e.holder.Sees(ev.ChannelID)
+}
+
+// describeEvents adds the stream to the description.
+func (s *server) describeEvents() {
+	op := opens(auth.ScopeRead, byChannel, operation("GET", "/events", "stream-events",
+		"What happens, as server-sent events: message.created, message.state, adapter.attached, adapter.detached, plugin.state, agent.attached, agent.detached, and gap", http.StatusOK))
+	op.Parameters = []*huma.Param{{Name: "Last-Event-ID", In: "header", Description: "Go on behind this event, the id of a message.created", Schema: &huma.Schema{Type: huma.TypeString}}}
+	op.Responses = responses("text/event-stream", 401, 403, 422)
+	s.api.OpenAPI().AddOperation(&op)
 }

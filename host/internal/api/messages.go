@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -41,34 +42,20 @@ type messageList struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
-// Conversation is one conversation of a channel.
-type Conversation struct {
-	ConversationID string    `json:"conversation_id"`
-	Agent          string    `json:"agent" doc:"Chosen in this conversation; empty = the channel's"`
-	Muted          bool      `json:"muted" doc:"Notices of the host are off"`
-	Turns          int64     `json:"turns"`
-	LastMessageID  string    `json:"last_message_id"`
-	LastMessageAt  time.Time `json:"last_message_at"`
-}
-
-type conversationList struct {
-	Conversations []Conversation `json:"conversations"`
-	NextCursor    string         `json:"next_cursor,omitempty"`
-}
-
 func (s *server) messages() {
 	// The shapes of parts and metadata are not huma's to guess.
 	reg := s.api.OpenAPI().Components.Schemas
 	reg.RegisterTypeAlias(typeOf[message.Part](), typeOf[map[string]any]())
 	reg.RegisterTypeAlias(typeOf[message.Meta](), typeOf[map[string]any]())
 	reg.RegisterTypeAlias(typeOf[json.RawMessage](), typeOf[anyJSON]())
-	huma.Register(s.api, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422), s.listMessages)
-	huma.Register(s.api, operation("POST", "/channels/{id}/messages", "send-message", "Send a message to a conversation", 202, 404, 409, 422), s.sendMessage)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422)), s.listMessages)
+	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("POST", "/channels/{id}/messages", "send-message", "Send a message to a conversation", 202, 404, 409, 422)), s.sendMessage)
 	s.acts()
 	s.deadLetters()
-	huma.Register(s.api, operation("POST", "/render", "render-message", "Show what an adapter would get, without sending it", 200, 422), s.renderMessage)
-	huma.Register(s.api, operation("POST", "/channels/{id}/test", "test-channel", "Send a test message to the latest conversation, or the one named", 202, 404, 409, 422), s.testChannel)
-	huma.Register(s.api, operation("GET", "/channels/{id}/conversations", "list-conversations", "Conversations, latest first", 200, 404, 422), s.listConversations)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("POST", "/render", "render-message", "Show what an adapter would get, without sending it", 200, 422)), s.renderMessage)
+	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("POST", "/channels/{id}/test", "test-channel", "Send a test message to the latest conversation, or the one named", 202, 404, 409, 422)), s.testChannel)
+	s.conversations()
+	s.search()
 }
 
 func (s *server) listMessages(ctx context.Context, in *struct {
@@ -120,17 +107,22 @@ func (s *server) renderMessage(_ context.Context, in *struct{ Body RenderRequest
 	return &body[Rendered]{out}, nil
 }
 
+// authorOf is who is shown as a message's author.
+func authorOf(e store.Entry) string {
+	if e.Origin.UserName == "" {
+		return e.Origin.UserID + e.Origin.Agent // only one of them is there
+	}
+	return e.Origin.UserName
+}
+
 // showMessage makes a message as operators see it: urls of attachments are
 // signed for a while.
 func (s *server) showMessage(e store.Entry) Message {
 	m := Message{
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
-		Author: e.Origin.UserName, AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
+		Author: authorOf(e), AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
 		ReplyCtx: json.RawMessage("null"), Metadata: e.Metadata(), State: e.State.String(), Reason: string(e.Reason),
 		SettledAt: when(e.SettledAt), PreviewHandle: e.Handle, Degraded: []render.Note{}, TS: e.ID.Time(),
-	}
-	if m.Author == "" {
-		m.Author = m.AuthorID + m.AgentName // only one of them is there
 	}
 	if e.Origin.ReplyCtx != "" {
 		m.ReplyCtx = json.RawMessage(e.Origin.ReplyCtx)
@@ -153,27 +145,4 @@ func (s *server) showMessage(e store.Entry) Message {
 		m.Message.Role = message.RoleAgent
 	}
 	return m
-}
-
-func (s *server) listConversations(ctx context.Context, in *struct {
-	ChannelRef
-	Page
-}) (*body[conversationList], error) {
-	row, after, err := s.findPage(ctx, in.ChannelRef, in.Page)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Store.Conversations(ctx, row.Key, store.MessageID(after), in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "conversations")
-	}
-	out := conversationList{Conversations: make([]Conversation, len(found))}
-	for i, c := range found {
-		out.Conversations[i] = Conversation{
-			ConversationID: c.Key, Agent: c.Settings.Agent, Muted: c.Settings.Muted, Turns: c.Turns,
-			LastMessageID: c.Newest.String(), LastMessageAt: c.Newest.Time(),
-		}
-	}
-	out.NextCursor = in.next(len(found), func() int64 { return int64(found[len(found)-1].Newest) })
-	return &body[conversationList]{out}, nil
 }

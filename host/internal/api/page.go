@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -61,3 +62,5 @@ func shortList(names []string) string {
 	}
 	return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNamed)
 }
+
+func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -61,11 +63,11 @@ func (s *server) plugins() {
 	if s.Plugins == nil {
 		return
 	}
-	huma.Register(s.api, operation("GET", "/plugins", "list-plugins", "Adapters of plugins.yaml, in its order", 200, 422), s.listPlugins)
-	huma.Register(s.api, operation("GET", "/plugins/{name}", "get-plugin", "One plugin", 200, 404), s.getPlugin)
-	huma.Register(s.api, operation("GET", "/plugins/{name}/logs", "list-plugin-logs", "Newest lines that a plugin wrote, oldest first; with Accept: text/event-stream or follow=true it goes on", 200, 404, 422), s.pluginLogs)
-	huma.Register(s.api, operation("POST", "/plugins/{name}/verify", "verify-plugin", "Check a plugin's program as a start would", 200, 404), s.verifyPlugin)
-	huma.Register(s.api, operation("POST", "/plugins/_reload", "reload-plugins", "Read plugins.yaml again; an invalid file changes nothing", 200, 422), s.reloadPlugins)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/plugins", "list-plugins", "Adapters of plugins.yaml, in its order", 200, 422)), s.listPlugins)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/plugins/{name}", "get-plugin", "One plugin", 200, 404)), s.getPlugin)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/plugins/{name}/logs", "list-plugin-logs", "Newest lines that a plugin wrote, oldest first; with Accept: text/event-stream or follow=true it goes on", 200, 404, 422)), s.pluginLogs)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("POST", "/plugins/{name}/verify", "verify-plugin", "Check a plugin's program as a start would", 200, 404)), s.verifyPlugin)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/plugins/_reload", "reload-plugins", "Read plugins.yaml again; an invalid file changes nothing", 200, 422)), s.reloadPlugins)
 	for verb, op := range map[string]struct {
 		about string
 		do    func(context.Context, string) error
@@ -74,7 +76,7 @@ func (s *server) plugins() {
 		"enable":  {"Start a plugin, for good", s.Plugins.Enable},
 		"disable": {"Stop a plugin, for good", s.Plugins.Disable},
 	} {
-		huma.Register(s.api, operation("POST", "/plugins/{name}/"+verb, verb+"-plugin", op.about, 200, 404, 409), s.operatePlugin(verb, op.do))
+		huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("POST", "/plugins/{name}/"+verb, verb+"-plugin", op.about, 200, 404, 409)), s.operatePlugin(verb, op.do))
 	}
 }
 
@@ -103,7 +105,8 @@ func (s *server) listPlugins(ctx context.Context, in *Page) (*body[pluginList], 
 	if err != nil {
 		return nil, err
 	}
-	all := s.Plugins.List()
+	h := holderOf(ctx)
+	all := slices.DeleteFunc(s.Plugins.List(), func(st supervisor.Status) bool { return !s.seesNamed(ctx, h, st.Name) })
 	from := min(int(after), len(all))
 	part := all[from:min(from+in.Limit, len(all))]
 	out := pluginList{Plugins: make([]Plugin, len(part))}
@@ -119,12 +122,27 @@ func (s *server) listPlugins(ctx context.Context, in *Page) (*body[pluginList], 
 }
 
 func (s *server) getPlugin(ctx context.Context, in *PluginRef) (*body[Plugin], error) {
+	if err := s.findPlugin(ctx, in.Name); err != nil {
+		return nil, err
+	}
 	st, err := s.Plugins.Status(in.Name)
 	if err != nil {
 		return nil, s.pluginFault(err, in.Name)
 	}
 	shown, err := s.showPlugin(ctx, st)
 	return &body[Plugin]{shown}, err
+}
+
+// findPlugin is nil if the plugin is there, and there for who makes the request.
+func (s *server) findPlugin(ctx context.Context, name string) error {
+	_, err := s.Plugins.Status(name)
+	if err == nil && !s.seesNamed(ctx, holderOf(ctx), name) {
+		err = supervisor.ErrUnknown
+	}
+	if err != nil {
+		return s.pluginFault(err, name)
+	}
+	return nil
 }
 
 // pluginFault turns the supervisor's errors into problems.
@@ -140,11 +158,14 @@ func (s *server) pluginFault(err error, name string) error {
 
 func (s *server) operatePlugin(verb string, do func(context.Context, string) error) func(context.Context, *PluginRef) (*body[Plugin], error) {
 	return func(ctx context.Context, in *PluginRef) (*body[Plugin], error) {
+		if err := s.findPlugin(ctx, in.Name); err != nil {
+			return nil, err
+		}
 		if err := do(ctx, in.Name); err != nil {
 			return nil, s.pluginFault(err, in.Name)
 		}
 		if verb == "restart" { // the others are changes of the channel, which are noted with it
-			if err := s.Store.Note(ctx, s.by("plugin.restart", in.Name, nil)); err != nil {
+			if err := s.Store.Note(ctx, s.by(ctx, "plugin.restart", in.Name, nil)); err != nil {
 				return nil, s.fault(err, "audit log")
 			}
 		}
@@ -152,7 +173,10 @@ func (s *server) operatePlugin(verb string, do func(context.Context, string) err
 	}
 }
 
-func (s *server) verifyPlugin(_ context.Context, in *PluginRef) (*body[Verified], error) {
+func (s *server) verifyPlugin(ctx context.Context, in *PluginRef) (*body[Verified], error) {
+	if err := s.findPlugin(ctx, in.Name); err != nil {
+		return nil, err
+	}
 	found, err := s.Plugins.Verify(in.Name)
 	if errors.Is(err, supervisor.ErrUnknown) {
 		return nil, s.pluginFault(err, in.Name)
@@ -174,7 +198,7 @@ func (s *server) reloadPlugins(ctx context.Context, _ *struct{}) (*body[Reloaded
 		return nil, quiet(http.StatusUnprocessableEntity, "plugins.yaml refused, nothing changed", lines...)
 	}
 	out := Reloaded{orEmpty(c.Added), orEmpty(c.Removed), orEmpty(c.Changed), orEmpty(c.Unchanged)}
-	if err := s.Store.Note(ctx, s.by("plugins.reload", "plugins.yaml", out)); err != nil {
+	if err := s.Store.Note(ctx, s.by(ctx, "plugins.reload", "plugins.yaml", out)); err != nil {
 		return nil, s.fault(err, "audit log")
 	}
 	return &body[Reloaded]{out}, nil

@@ -32,6 +32,7 @@ type sentBody struct {
 
 func (s *server) sendMessage(ctx context.Context, in *struct {
 	ChannelRef
+	Once string `header:"Idempotency-Key" maxLength:"128" doc:"A request that comes again with the same key within 10 minutes gets the answer of the first, and sends nothing"`
 	Body sendBody
 }) (*body[sentBody], error) {
 	row, err := s.find(ctx, in.ID)
@@ -42,6 +43,12 @@ func (s *server) sendMessage(ctx context.Context, in *struct {
 	if err := checkConversation(b.ConversationID); err != nil {
 		return nil, err
 	}
+	return s.once.do(ctx, s.Now(), onceKey{channel: row.ID, key: in.Once}, b, func() (*body[sentBody], error) {
+		return s.sendBody(ctx, row, b)
+	})
+}
+
+func (s *server) sendBody(ctx context.Context, row store.Channel, b sendBody) (*body[sentBody], error) {
 	if b.Typing != nil {
 		if err := s.Hub.Typing(ctx, row, b.ConversationID, *b.Typing); err != nil {
 			return nil, s.sendFault(err, row.Name)
@@ -162,7 +169,7 @@ func (s *server) testChannel(ctx context.Context, in *struct {
 	if in.Body != nil && in.Body.ConversationID != nil {
 		key = *in.Body.ConversationID
 	} else {
-		latest, err := s.Store.Conversations(ctx, row.Key, 0, 1)
+		latest, err := s.Store.Conversations(ctx, []int64{row.Key}, 0, 1)
 		if err != nil {
 			return nil, s.fault(err, "conversations")
 		}

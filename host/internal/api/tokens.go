@@ -55,9 +55,9 @@ type tokenList struct {
 }
 
 func (s *server) tokens() {
-	huma.Register(s.api, operation("GET", "/channels/{id}/tokens", "list-tokens", "A channel's tokens, oldest first", 200, 404), s.listTokens)
-	huma.Register(s.api, operation("POST", "/channels/{id}/tokens", "rotate-token", "Add a token; the older ones end after the overlap", 201, 404, 409, 422), s.rotateToken)
-	huma.Register(s.api, operation("DELETE", "/channels/{id}/tokens/{token}", "revoke-token", "End a token, and the connection that uses it, at once", 204, 404), s.revokeToken)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("GET", "/channels/{id}/tokens", "list-tokens", "A channel's tokens, oldest first", 200, 404)), s.listTokens)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("POST", "/channels/{id}/tokens", "rotate-token", "Add a token; the older ones end after the overlap", 201, 404, 409, 422)), s.rotateToken)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("DELETE", "/channels/{id}/tokens/{token}", "revoke-token", "End a token, and the connection that uses it, at once", 204, 404)), s.revokeToken)
 }
 
 func (s *server) listTokens(ctx context.Context, in *struct {
@@ -102,7 +102,7 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Store.RotateToken(ctx, row.Key, n.stored, n.until, s.by("token.rotate", row.Name, n.detail))
+	made, err := s.Store.RotateToken(ctx, row.Key, n.stored, n.until, s.by(ctx, "token.rotate", row.Name, n.detail))
 	if err != nil {
 		return nil, s.fault(err, "token")
 	}
@@ -182,7 +182,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, erro
 	if err != nil {
 		return nil, s.fault(store.ErrNotFound, fmt.Sprintf("token %q", in.Token))
 	}
-	if err := s.Store.RevokeToken(ctx, row.Key, id, s.by("token.revoke", row.Name, map[string]string{"token": in.Token})); err != nil {
+	if err := s.Store.RevokeToken(ctx, row.Key, id, s.by(ctx, "token.revoke", row.Name, map[string]string{"token": in.Token})); err != nil {
 		return nil, s.fault(err, fmt.Sprintf("token %q", in.Token))
 	}
 	s.Slots.DetachToken(id, wire.CloseRevoked, "token revoked")

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 )
 
 // reply is an answer, read.
@@ -60,7 +62,7 @@ func TestServe(t *testing.T) {
 	for k, want := range map[string]string{
 		"Content-Type":                 "image/png",
 		"X-Content-Type-Options":       "nosniff",
-		"Content-Security-Policy":      "default-src 'none'; sandbox",
+		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; sandbox",
 		"Cross-Origin-Resource-Policy": "cross-origin",
 		"Referrer-Policy":              "no-referrer",
 		"Cache-Control":                "private",
@@ -218,4 +220,32 @@ func TestServeDamaged(t *testing.T) {
 	if !strings.Contains(log.String(), "found 1 bytes, expected 4") || strings.Contains(log.String(), u[strings.Index(u, "token=")+6:]) {
 		t.Errorf("log: found %s", log.String())
 	}
+}
+
+// TestHostileSignatures: of a signed url no character can be another one.
+func TestHostileSignatures(t *testing.T) {
+	h := newHost(t, Options{})
+	o := h.put(t, "text", Claim{})
+	good := h.get(o)
+	from := strings.Index(good, SignPath) + len(SignPath)
+	tries, through := 0, 0
+	for at := from; at < len(good); at++ {
+		for _, c := range "Ab1-_.=/" {
+			forged := good[:at] + string(c) + good[at+1:]
+			if forged == good {
+				continue
+			}
+			tries++
+			if r := do(t, "GET", forged, nil, nil); r.status == 200 {
+				through++
+				t.Errorf("%s: %d", forged[from:], r.status)
+			}
+		}
+		tries++
+		if r := do(t, "GET", good[:at]+good[at+1:], nil, nil); r.status == 200 {
+			through++
+			t.Errorf("without character %d: %d", at-from, r.status)
+		}
+	}
+	torture.Attack(t, "forged urls of attachments: each character another, or missing", tries, through, "served")
 }

@@ -28,6 +28,8 @@ const (
 	TokenPrefix    = "pnt_"
 	AgentKeyPrefix = "pna_"
 	KeyPrefix      = "pnk_"
+	SessionPrefix  = "pns_"
+	SetupPrefix    = "pnl_"
 )
 
 const (

@@ -25,15 +25,19 @@ type AgentGrant struct {
 	ExpiresAt time.Time // zero = never
 }
 
-// Gate checks channels' tokens, agents' keys and those of the API.
+// Gate checks channels' tokens, agents' keys, those of the API, and sessions.
 type Gate struct {
+	Failures Failures // of all that was refused here, and wherever else somebody asks to be let in
+
 	store *store.Store
 	now   func() time.Time
 
-	mu      sync.Mutex // guards what follows
-	tokens  store.Uses
-	keys    store.Uses
-	apiKeys store.Uses
+	mu       sync.Mutex // guards what follows
+	tokens   store.Uses
+	keys     store.Uses
+	apiKeys  store.Uses
+	sessions store.Uses
+	leases   map[*lease]struct{}
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
@@ -41,7 +45,7 @@ func NewGate(s *store.Store, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}
-	return &Gate{store: s, now: now, tokens: store.Uses{}, keys: store.Uses{}, apiKeys: store.Uses{}}
+	return &Gate{store: s, now: now, tokens: store.Uses{}, keys: store.Uses{}, apiKeys: store.Uses{}, sessions: store.Uses{}, leases: map[*lease]struct{}{}}
 }
 
 // Admit returns what the token of a channel opens, or ErrInvalid whatever is
@@ -53,7 +57,7 @@ func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
 		return c.Enabled, err
 	})
 	if err != nil {
-		return Grant{}, err
+		return Grant{}, g.Failures.note(ChannelToken, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,7 +73,7 @@ func (g *Gate) AdmitAgent(ctx context.Context, key string) (AgentGrant, error) {
 		return a.Enabled, err
 	})
 	if err != nil {
-		return AgentGrant{}, err
+		return AgentGrant{}, g.Failures.note(AgentKey, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +104,8 @@ func (g *Gate) check(ctx context.Context, secret string, find func(context.Conte
 	return t, nil
 }
 
-// Serve writes down when credentials were last used, once a second at most.
+// Serve writes down when credentials were last used, and ends the leases of those
+// that ended, once a second.
 func (g *Gate) Serve(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -109,6 +114,7 @@ func (g *Gate) Serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return g.flush(context.WithoutCancel(ctx))
 		case <-tick.C:
+			g.endLeases(ctx)
 			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, store.ErrUnavailable) {
 				return err
 			}
@@ -118,19 +124,20 @@ func (g *Gate) Serve(ctx context.Context) error {
 
 func (g *Gate) flush(ctx context.Context) error {
 	g.mu.Lock()
-	tokens, keys, apiKeys := g.tokens, g.keys, g.apiKeys
-	g.tokens, g.keys, g.apiKeys = store.Uses{}, store.Uses{}, store.Uses{}
+	tokens, keys, apiKeys, sessions := g.tokens, g.keys, g.apiKeys, g.sessions
+	g.tokens, g.keys, g.apiKeys, g.sessions = store.Uses{}, store.Uses{}, store.Uses{}, store.Uses{}
 	g.mu.Unlock()
-	if len(tokens)+len(keys)+len(apiKeys) == 0 {
+	if len(tokens)+len(keys)+len(apiKeys)+len(sessions) == 0 {
 		return nil
 	}
-	err := g.store.Touch(ctx, tokens, keys, apiKeys)
+	err := g.store.Touch(ctx, tokens, keys, apiKeys, sessions)
 	if err != nil { // next time
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		again(g.tokens, tokens)
 		again(g.keys, keys)
 		again(g.apiKeys, apiKeys)
+		again(g.sessions, sessions)
 	}
 	return err
 }

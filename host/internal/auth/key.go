@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -14,14 +13,24 @@ import (
 // Scope is what a key opens.
 type Scope string
 
-// ScopeAgentRun opens the routes of the AG-UI front end, and nothing else.
-const ScopeAgentRun Scope = "agent:run"
+// What a key may open. None but admin includes another.
+const (
+	ScopeRead     Scope = "read"      // all that an operator sees, but secrets, keys and sessions
+	ScopeSend     Scope = "send"      // send, test, react, take back, replay dead letters
+	ScopeManage   Scope = "manage"    // channels, tokens, plugins, agents
+	ScopeAdmin    Scope = "admin"     // all, also keys, sessions and the audit log
+	ScopeAgentRun Scope = "agent:run" // the routes of the AG-UI front end
+)
 
 // Scopes lists what a key that an operator makes may open.
-func Scopes() []Scope { return []Scope{ScopeAgentRun} }
+func Scopes() []Scope { return []Scope{ScopeRead, ScopeSend, ScopeManage, ScopeAdmin, ScopeAgentRun} }
 
-// CheckScopes says what is wrong with the scopes of a key that is to be made.
-func CheckScopes(scopes []string) error {
+// MaxKeyChannels is how many channels a key may be limited to.
+const MaxKeyChannels = 100
+
+// CheckScopes says what is wrong with the scopes of a key that is to be made;
+// limited: to channels.
+func CheckScopes(scopes []string, limited bool) error {
 	if len(scopes) == 0 {
 		return fmt.Errorf("found none, expected some of %s", scopeNames())
 	}
@@ -31,6 +40,9 @@ func CheckScopes(scopes []string) error {
 		}
 		if slices.Contains(scopes[:i], s) {
 			return fmt.Errorf("found %q twice, expected it once", s)
+		}
+		if s := Scope(s); limited && (s == ScopeAdmin || s == ScopeAgentRun) {
+			return fmt.Errorf("found %s of a key that is limited to channels, expected some of %s, %s, %s", s, ScopeRead, ScopeSend, ScopeManage)
 		}
 	}
 	return nil
@@ -60,29 +72,6 @@ func CheckKeyName(name string) error {
 	return nil
 }
 
-// Holder is who holds a key.
-type Holder struct {
-	ID     int64 // of the key; 0 = the operator
-	Name   string
-	Scopes []string // of the operator none, who may do all
-}
-
-// Operator is who holds the key of the data directory.
-func Operator() Holder { return Holder{Name: operatorName} }
-
-// May reports whether the key opens what the scope stands for; "" = all there is.
-func (h Holder) May(s Scope) bool {
-	return h.ID == 0 || s != "" && slices.Contains(h.Scopes, string(s))
-}
-
-// Ref is how others call the holder: the id of the key as operators see it.
-func (h Holder) Ref() string {
-	if h.ID == 0 {
-		return operatorName
-	}
-	return strconv.FormatInt(h.ID, 10)
-}
-
 // AdmitKey is Admit for a key of the API: it returns who holds it.
 func (g *Gate) AdmitKey(ctx context.Context, secret string) (Holder, error) {
 	var k store.Key
@@ -92,10 +81,10 @@ func (g *Gate) AdmitKey(ctx context.Context, secret string) (Holder, error) {
 		return k.Token, err
 	}, func(context.Context, int64) (bool, error) { return true, nil }) // it has no owner that could be disabled
 	if err != nil {
-		return Holder{}, err
+		return Holder{}, g.Failures.note(APIKey, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.apiKeys[k.ID] = g.now()
-	return Holder{ID: k.ID, Name: k.Name, Scopes: k.Scopes}, nil
+	return Holder{ID: k.ID, Name: k.Name, Scopes: k.Scopes, Channels: k.Channels}, nil
 }

@@ -23,7 +23,7 @@ func TestAdmitKey(t *testing.T) {
 	g := NewGate(s, func() time.Time { return now })
 	newKey := func(name string, expires time.Time) string {
 		secret := Generate(KeyPrefix)
-		if _, err := s.CreateKey(t.Context(), name, []string{string(ScopeAgentRun)}, NewToken(secret, expires), store.Change{Actor: "test", Action: "key.create"}); err != nil {
+		if _, err := s.CreateKey(t.Context(), store.Key{Name: name, Scopes: []string{string(ScopeAgentRun)}}, NewToken(secret, expires), store.Change{Actor: "test", Action: "key.create"}); err != nil {
 			t.Fatal(err)
 		}
 		return secret
@@ -71,10 +71,13 @@ func TestCheckKey(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		scopes []string
-		ok     bool
-	}{{[]string{"agent:run"}, true}, {nil, false}, {[]string{"all"}, false}, {[]string{"agent:run", "agent:run"}, false}} {
-		if err := CheckScopes(c.scopes); (err == nil) != c.ok {
+		scopes      []string
+		limited, ok bool
+	}{
+		{[]string{"agent:run"}, false, true}, {nil, false, false}, {[]string{"all"}, false, false}, {[]string{"agent:run", "agent:run"}, false, false},
+		{[]string{"read", "send", "manage"}, true, true}, {[]string{"admin"}, false, true}, {[]string{"read", "admin"}, true, false}, {[]string{"agent:run"}, true, false},
+	} {
+		if err := CheckScopes(c.scopes, c.limited); (err == nil) != c.ok {
 			t.Errorf("%q: %v", c.scopes, err)
 		}
 	}

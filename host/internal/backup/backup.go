@@ -106,7 +106,8 @@ func isAttachment(name string) bool { return attachmentName.MatchString(name) }
 // Restore puts a backup into a data directory that no host uses. If there is a
 // database already it is moved aside; its new name is returned. What the backup
 // holds is checked before anything is changed. A backup that a host made before
-// a migration is the database alone: the attachments stay.
+// a migration is the database alone: the attachments stay. Nobody is logged in
+// afterwards: sessions that ended since the backup must not come back.
 func Restore(ctx context.Context, file, dir string) (aside string, err error) {
 	unlock, err := store.Lock(dir)
 	if err != nil {
@@ -122,8 +123,10 @@ func Restore(ctx context.Context, file, dir string) (aside string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
-	if err := store.Check(ctx, filepath.Join(temp, store.File)); err != nil {
-		return "", fmt.Errorf("restore %s: %w", file, err)
+	for _, do := range []func(context.Context, string) error{store.Check, store.EndSessions} {
+		if err := do(ctx, filepath.Join(temp, store.File)); err != nil {
+			return "", fmt.Errorf("restore %s: %w", file, err)
+		}
 	}
 	return swap(temp, dir, whole)
 }

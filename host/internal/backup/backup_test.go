@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -249,6 +250,10 @@ func archive(t *testing.T, files map[string]string) []byte {
 func TestRestoreOver(t *testing.T) {
 	h := start(t, t.TempDir())
 	h.say("old")
+	cookie := store.Session{Token: store.Token{Hash: []byte("a hash of 32 bytes, as they all are"), ExpiresAt: time.Now().Add(time.Hour)}}
+	if _, _, err := h.store.CreateSession(t.Context(), cookie, time.Time{}, store.Change{Actor: "test", Action: "login"}); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "b")
 	if err := Write(context.Background(), h.dir, file); err != nil {
 		t.Fatal(err)
@@ -264,8 +269,12 @@ func TestRestoreOver(t *testing.T) {
 	if err := CutOff(h.dir); err != nil {
 		t.Error(err)
 	}
-	if got := start(t, h.dir).texts(); !slices.Equal(got, []string{"old"}) {
+	restored := start(t, h.dir)
+	if got := restored.texts(); !slices.Equal(got, []string{"old"}) {
 		t.Errorf("restored %q", got)
+	}
+	if _, err := restored.store.SessionByHash(t.Context(), cookie.Hash); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the session of the backup: %v", err)
 	}
 	if err := os.Remove(filepath.Join(h.dir, store.File)); err != nil { // as a restore leaves it that is cut off
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 	if err := os.Rename(part, file); err != nil {
 		return "", fmt.Errorf("write backup: %w", err)
 	}
-	all := automatic(dir)
+	all := known(dir)
 	for _, old := range all[:max(0, len(all)-keepAutomatic)] {
 		if err := os.Remove(old.File); err != nil {
 			return "", fmt.Errorf("remove old backup: %w", err)
@@ -81,7 +81,7 @@ type Known struct {
 
 // Newest finds the newest backup of dir that is known and still there.
 func Newest(dir string) (k Known, ok bool) {
-	all := automatic(dir)
+	all := known(dir)
 	var noted Known
 	b, err := os.ReadFile(filepath.Join(dir, dirName, noteName))
 	if err == nil && json.Unmarshal(b, &noted) == nil {
@@ -95,8 +95,17 @@ func Newest(dir string) (k Known, ok bool) {
 	return slices.MaxFunc(all, func(a, b Known) int { return a.At.Compare(b.At) }), true
 }
 
-// automatic lists the backups that the host made, oldest first.
-func automatic(dir string) []Known {
+// Automatic lists the files of the backups that the host made, oldest first.
+func Automatic(dir string) []string {
+	var files []string
+	for _, k := range known(dir) {
+		files = append(files, k.File)
+	}
+	return files
+}
+
+// known lists the backups that the host made, oldest first.
+func known(dir string) []Known {
 	abs, err := filepath.Abs(filepath.Join(dir, dirName))
 	if err != nil {
 		return nil

@@ -296,7 +296,7 @@ func TestAgentKeysREST(t *testing.T) {
 		t.Error("the key of a disabled agent opens")
 	}
 
-	changes, err := h.store.Audit(t.Context(), 0, 100)
+	changes, err := h.store.Audit(t.Context(), store.AuditQuery{}, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

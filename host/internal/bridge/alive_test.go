@@ -39,8 +39,8 @@ func TestSilence(t *testing.T) {
 	t.Run("pinged and dropped", func(t *testing.T) {
 		t.Parallel()
 		row := h.channel("silent")
-		c := h.attach(t, row)
 		pings, from := 0, time.Now()
+		c := h.attach(t, row)
 		c.ws.SetPingHandler(func(string) error { // does not answer
 			pings++
 			return nil

@@ -156,7 +156,7 @@ func TestAwayRestart(t *testing.T) {
 func TestAwayTooLong(t *testing.T) {
 	t.Parallel()
 	v := newVisitor()
-	h := start(t, agents(map[string]hub.Agent{"visitor": v}), func(s *setup) { s.ttl = 300 * time.Millisecond })
+	h := start(t, agents(map[string]hub.Agent{"visitor": v}), func(s *setup) { s.ttl = 2 * time.Second })
 	row := h.channel("c", withAgent("visitor"))
 	c := h.attach(t, row)
 	c.send(say("a", "one"), say("a", "two"))

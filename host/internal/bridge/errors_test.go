@@ -186,7 +186,7 @@ func TestRateLimitedByWaitingTurns(t *testing.T) {
 
 func TestStorageUnavailable(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.store.BusyTimeout = 20 * time.Millisecond })
+	h := start(t, func(s *setup) { s.store.BusyTimeout = 300 * time.Millisecond })
 	row := h.channel("storage")
 	c := h.attach(t, row)
 	c.works()

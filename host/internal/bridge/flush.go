@@ -3,6 +3,7 @@ package bridge
 import (
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -107,6 +108,28 @@ func (n *Session) Flush() {
 	}
 }
 
+// FlushHere implements store.Leader. It writes once: while others go on to add
+// something, that is the flusher's, so that the reader gets back to its socket.
+func (n *Session) FlushHere() {
+	n.mu.Lock()
+	if len(n.queue) == 0 || n.flushing || n.dead {
+		n.mu.Unlock()
+		return
+	}
+	n.flushing = true
+	n.flushed = make(chan struct{})
+	done := n.flushed
+	n.mu.Unlock()
+	if n.flushOnce() {
+		go n.flush(done)
+	} else {
+		close(done)
+	}
+}
+
+// Lively implements store.Leader.
+func (n *Session) Lively() bool { return n.lively }
+
 // Overdue implements hub.Port.
 func (n *Session) Overdue() { n.shut(wire.CloseTooSlow, "no acknowledgement in time") }
 
@@ -162,45 +185,53 @@ const maxWrite = 1 << 20
 
 var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// flush writes until nothing waits. Everything that waits goes out in one
-// socket write.
+// flush writes until nothing waits.
 func (n *Session) flush(done chan struct{}) {
 	defer close(done)
-	buf := encodeBuffers.Get().(*[]byte)
-	defer func() {
-		if cap(*buf) <= maxWrite {
-			encodeBuffers.Put(buf)
-		}
-	}()
-	for {
-		n.mu.Lock()
-		items := n.queue
-		if len(items) == 0 {
-			n.flushing = false
-			code, why := n.code, n.why
-			n.dead = n.dead || code != 0 // nothing comes after the close frame
-			n.mu.Unlock()
-			if code != 0 {
-				_ = n.conn.Close(code, why)
-			}
-			return
-		}
-		n.queue, n.spare = n.spare[:0], nil
-		n.durable, n.bytes = 0, 0
-		n.hasRoom()
-		n.mu.Unlock()
-
-		if unknown, err := n.write(items, buf); err != nil {
-			n.broken(unknown, err)
-			return
-		}
-		clear(items)
-		n.mu.Lock()
-		if cap(items) <= MaxParcels {
-			n.spare = items
-		}
-		n.mu.Unlock()
+	for n.flushOnce() {
 	}
+}
+
+// flushOnce writes what waits, all in one socket write, and reports whether
+// there is more; else the flusher has ended.
+func (n *Session) flushOnce() bool {
+	n.mu.Lock()
+	items := n.queue
+	if len(items) == 0 {
+		n.flushing = false
+		code, why := n.code, n.why
+		n.dead = n.dead || code != 0 // nothing comes after the close frame
+		n.mu.Unlock()
+		if code != 0 {
+			_ = n.conn.Close(code, why)
+		}
+		return false
+	}
+	n.queue, n.spare = n.spare[:0], nil
+	n.durable, n.bytes = 0, 0
+	n.hasRoom()
+	n.mu.Unlock()
+
+	buf := encodeBuffers.Get().(*[]byte)
+	unknown, err := n.write(items, buf)
+	if cap(*buf) <= maxWrite {
+		encodeBuffers.Put(buf)
+	}
+	if err != nil {
+		n.broken(unknown, err)
+		return false
+	}
+	clear(items)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if cap(items) <= MaxParcels {
+		n.spare = items
+	}
+	if len(n.queue) == 0 && n.code == 0 {
+		n.flushing = false
+		return false
+	}
+	return true
 }
 
 // write encodes the items and writes them at once, or in slices of maxWrite if
@@ -246,7 +277,13 @@ func (n *Session) send(b []byte, ends []int) error {
 		frames[i] = b[from:end]
 		from = end
 	}
-	return n.conn.Write(frames...)
+	at := time.Now() // the adapter's answer may be read before Write returns
+	err := n.conn.Write(frames...)
+	if err == nil {
+		n.out.Add(uint64(len(ends)))
+	}
+	n.recordSent(at, frames, err)
+	return err
 }
 
 // broken ends a session whose write failed: of what was being written it is

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/frames"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -32,8 +35,12 @@ type Session struct {
 	late     *time.Timer // ends a register that takes too long
 	order    int64       // see hub.Info
 	inbox    *hub.Attachment
-	window   chan struct{} // one for each received frame that is not committed
-	uploads  *rate.Limiter // nil until the first
+	window   chan struct{}               // one for each received frame that is not committed
+	uploads  *rate.Limiter               // nil until the first
+	lively   bool                        // of the reader: frames come close together
+	taking   atomic.Bool                 // the reader may be waiting for the disk
+	in, out  atomic.Uint64               // frames read and written since register
+	frames   atomic.Pointer[frames.Ring] // of the channel; nil until its first frame, or none are kept
 
 	mu       sync.Mutex // guards what follows
 	queue    []item
@@ -128,14 +135,14 @@ func (n *Session) register() error {
 			return n.refuse(wire.RefusedInvalidToken)
 		}
 		n.slots.admit(n, auth.Grant{Channel: *n.from.Channel})
-		return n.attach(ctx, *n.from.Channel, said)
+		return n.attach(ctx, *n.from.Channel, said, frame)
 	}
 	grant, err := n.admit(ctx, said.Token)
 	if err != nil {
 		return err
 	}
 	n.from.Token = "" // nobody asks for it again
-	return n.attach(ctx, grant.Channel, said)
+	return n.attach(ctx, grant.Channel, said, frame)
 }
 
 // admit checks the token, of the upgrade request or else of register.
@@ -147,10 +154,15 @@ func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, 
 	if token == "" {
 		return grant, n.refuse(wire.RefusedMissingToken)
 	}
+	if wait := n.slots.Failures.Allow(n.from.Remote, edge.Tokens); wait > 0 {
+		n.slots.Log.Debug("token not looked at: too many wrong ones came from there", "remote", n.from.Remote, "wait", wait)
+		return grant, n.refuse(wire.RefusedInvalidToken)
+	}
 	for ctx.Err() == nil {
 		cuts := n.slots.cutsSoFar()
 		grant, err = n.slots.gate.Admit(ctx, token)
 		if errors.Is(err, auth.ErrInvalid) {
+			n.slots.Failures.Failed(n.from.Remote, edge.Tokens, token)
 			return grant, n.refuse(wire.RefusedInvalidToken)
 		}
 		if err != nil {
@@ -178,6 +190,10 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 	i := hub.Info{
 		Transport: n.from.Transport, Platform: said.Platform, Protocol: wire.Negotiate(said.Protocol), Names: said.Capabilities,
 		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Order: n.order, Heard: n.conn.Heard,
+		Frames: func() (in, out uint64) { return n.in.Load(), n.out.Load() },
+	}
+	if c, ok := n.conn.(interface{ RoundTrip() time.Duration }); ok {
+		i.RoundTrip = c.RoundTrip
 	}
 	if isBlank(i.Platform) {
 		i.Platform = n.place.name
@@ -193,8 +209,8 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 	return i
 }
 
-// attach puts the session into its slot.
-func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Register) error {
+// attach puts the session into its slot; frame is the register frame.
+func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Register, frame []byte) error {
 	info := n.introduce(said)
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
@@ -206,7 +222,9 @@ func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Regi
 	}
 	n.window = make(chan struct{}, Window)
 	n.pinged = time.Now()
+	n.frames.Store(n.slots.Frames.Known(row.Key))
 	n.mu.Unlock()
+	n.frames.Load().Record(time.Now(), frames.In, frame, frames.Accepted, "", true)
 	if !n.late.Stop() { // the close frame is out: it must not replace who came since
 		return errLate
 	}
@@ -253,13 +271,21 @@ func isBlank(s string) bool {
 	return true
 }
 
+// LivelyPause is the pause between two frames below which a session commits on
+// its own goroutine: one that sends less often should cost no more memory than
+// one that is silent, and a tenth of a millisecond is nothing to it.
+const LivelyPause = time.Second
+
 // read takes frames until the connection ends.
 func (n *Session) read() error {
-	for {
+	for before := n.conn.Heard(); ; {
 		frame, err := n.conn.Read()
 		if err != nil {
 			return err
 		}
+		at := n.conn.Heard()
+		n.lively, before = at.Sub(before) < LivelyPause, at
+		n.in.Add(1)
 		in, werr := n.decode(frame)
 		allowed, most := n.inbox.Allow()
 		if !allowed { // to read and refuse as fast as it sends would cost all others
@@ -268,6 +294,7 @@ func (n *Session) read() error {
 		if !allowed && !answers(in) {
 			werr = tooMany(in, werr, most)
 		}
+		n.record(frame, in, werr)
 		if werr != nil {
 			n.refuseFrame(werr)
 			continue
@@ -279,7 +306,9 @@ func (n *Session) read() error {
 		default:
 			if kept(in.Type) {
 				n.window <- struct{}{} // full: we stop reading this socket
+				n.taking.Store(true)
 				n.inbox.Receive(in)
+				n.taking.Store(false)
 			}
 		case wire.TypeMessageAck:
 			n.inbox.Acknowledge(in)
@@ -375,6 +404,7 @@ func (n *Session) end(err error) {
 	if flushed != nil {
 		<-flushed
 	}
+	n.recordEnd(err)
 	if n.inbox != nil {
 		n.slots.Log.Info("adapter detached", "channel", n.place.name, "remote", n.from.Remote, "reason", err)
 	}
@@ -404,8 +434,9 @@ func (n *Session) pulse(now, expires time.Time) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// While its window is full we don't read it: the silence is ours.
-	reading := len(n.window) < Window
+	// While its window is full or the disk is waited for we don't read it: the
+	// silence is ours.
+	reading := len(n.window) < Window && !n.taking.Load()
 	if reading && now.Sub(n.conn.Heard()) >= n.slots.SilenceTimeout {
 		n.close(wire.CloseRefused, "silent for too long")
 		return

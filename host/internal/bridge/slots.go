@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/frames"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -49,7 +51,9 @@ type Options struct {
 	RegisterTimeout time.Duration
 	PingInterval    time.Duration
 	SilenceTimeout  time.Duration
-	MaxSessions     int // connections, registered or not
+	MaxSessions     int            // connections, registered or not
+	Failures        *edge.Failures // counts wrong tokens; nil = nobody does
+	Frames          *frames.Book   // keeps the last frames of each channel; nil = none are kept
 	Log             *slog.Logger
 }
 
@@ -106,6 +110,13 @@ func (s *Slots) Full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed || len(s.all) >= s.MaxSessions
+}
+
+// Len is how many connections there are, registered or not.
+func (s *Slots) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
 }
 
 var errDraining = errors.New("the host is stopping")

@@ -116,6 +116,9 @@ func TestBackpressure(t *testing.T) {
 	h := start(t, func(s *setup) { s.smallBuffer, s.store.BusyTimeout = true, time.Minute })
 	row, other := h.channel("pressure", withAgent(hub.AgentNone)), h.channel("other")
 	c, beside := h.slow(t, row), h.attach(t, other)
+	// So that its first frame is not committed by its own reader, who would wait with it.
+	attached := time.Now()
+	eventually(t, "it is no longer lively", func() bool { return time.Since(attached) > bridge.LivelyPause })
 	unlock := lockStore(t, h)
 	const total = 400
 	pad := strings.Repeat("x", 20_000)

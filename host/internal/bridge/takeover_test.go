@@ -114,7 +114,7 @@ func TestTakeoverHandsOver(t *testing.T) {
 	row := h.channel("hands-over")
 	first := h.slow(t, row)
 	// The first are being written when the others come.
-	if n := h.burst(row, 100, 20_000) + h.burst(row, 200, 20_000); n != 300 {
+	if n := h.burst(row, 40, 20_000) + h.burst(row, 80, 20_000); n != 120 {
 		t.Fatalf("%d messages were taken", n)
 	}
 	var want []string
@@ -137,7 +137,7 @@ func TestTakeoverHandsOver(t *testing.T) {
 		t.Error("the two together did not get every message once and in order")
 	}
 	second.works()
-	for _, e := range h.history(row)[:300] {
+	for _, e := range h.history(row)[:120] {
 		if e.State.String() != "sent" {
 			t.Errorf("%.40s", line(e))
 		}

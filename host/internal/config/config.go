@@ -6,9 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/seal"
 )
 
 // DefaultListen is loopback: nobody else reaches a host that was not told so.
@@ -24,16 +29,22 @@ type Serve struct {
 	PublicURL        string   // where others reach the host; "" = where it listens
 	AllowOrigin      []string // that browsers may call from
 	TLSCert, TLSKey  string
-	AllowPlainPublic bool // a public address without TLS
-	NoQueryToken     bool // adapters may not bring their token in the url
+	AllowPlainPublic bool     // a public address without TLS
+	TrustedProxy     []string // addresses and networks of proxies whose word on who a client is counts
+	MaxConns         int      // connections in all; 0 = edge.DefaultMaxConns
+	MaxConnsEach     int      // of one address; 0 = edge.DefaultMaxPerAddress
+	NoQueryToken     bool     // adapters may not bring their token in the url
+	NoFrames         bool     // the last frames of adapters are not kept in memory
 	Verbose          bool
-	Plugins          string // file of the adapters that the host runs
-	PluginsNamed     bool   // somebody said so: then it must be there
-	RequireChecksums bool   // every plugin must be pinned
-	NoShim           bool   // run plugins as on systems other than Linux
-	BridleSecret     string // that tokens of Bridle's browsers are signed with; "" = none is let in
-	BridleAPIKey     string // that opens any agent of kind bridle; "" = none does
-	MaxStorage       string // size of database and attachments from which on the oldest messages go; 0 or "" = any
+	Plugins          string      // file of the adapters that the host runs
+	PluginsNamed     bool        // somebody said so: then it must be there
+	RequireChecksums bool        // every plugin must be pinned
+	NoShim           bool        // run plugins as on systems other than Linux
+	BridleSecret     string      // that tokens of Bridle's browsers are signed with; "" = none is let in
+	BridleAPIKey     string      // that opens any agent of kind bridle; "" = none does
+	MasterKey        seal.Source // of the key that secrets are sealed with
+	MetricsListen    string      // loopback address where metrics are shown without a key; "" = none
+	MaxStorage       string      // size of database and attachments from which on the oldest messages go; 0 or "" = any
 }
 
 // MaxRetentionDays bounds how long a channel's messages are kept, other than for
@@ -57,14 +68,18 @@ func (c *Serve) StorageLimit() (int64, error) {
 // Validate names the first setting that is wrong, what was found and what is
 // expected.
 func (c *Serve) Validate() error {
-	host, port, err := net.SplitHostPort(c.Listen)
+	host, err := checkAddress("--listen", c.Listen, DefaultListen)
 	if err != nil {
-		return fmt.Errorf("--listen: found %q, expected HOST:PORT such as %s", c.Listen, DefaultListen)
+		return err
 	}
-	if n, err := net.LookupPort("tcp", port); err != nil || port == "" {
-		return fmt.Errorf("--listen: found port %q, expected a number from 0 to 65535", port)
-	} else if n == 0 && port != "0" {
-		return fmt.Errorf("--listen: found port %q, expected a number from 0 to 65535", port)
+	if c.MetricsListen != "" {
+		shown, err := checkAddress("--metrics-listen", c.MetricsListen, "127.0.0.1:9464")
+		if err != nil {
+			return err
+		}
+		if !isLoopback(shown) {
+			return fmt.Errorf("--metrics-listen %s is reachable from other machines, and asks for no key: take a loopback address, or let them read /metrics with a key", c.MetricsListen)
+		}
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key: found one, expected both or none")
@@ -77,8 +92,10 @@ func (c *Serve) Validate() error {
 			return fmt.Errorf("%s: %w", flag, err)
 		}
 	}
-	if !isLoopback(host) && c.TLSCert == "" && !c.AllowPlainPublic {
-		return fmt.Errorf("--listen %s is reachable from other machines: give --tls-cert and --tls-key, or --allow-plain-public if something in front of it does TLS", c.Listen)
+	if !isLoopback(host) {
+		if err := c.CheckReach(c.Listen); err != nil {
+			return err
+		}
 	}
 	if err := checkURL("--public-url", c.PublicURL); err != nil {
 		return err
@@ -89,11 +106,43 @@ func (c *Serve) Validate() error {
 			return fmt.Errorf("--allow-origin: found %q, expected SCHEME://HOST[:PORT]", o)
 		}
 	}
+	if _, err := edge.ParseProxies(c.TrustedProxy); err != nil {
+		return fmt.Errorf("--trusted-proxy: %w", err)
+	}
+	for flag, n := range map[string]int{"--max-connections": c.MaxConns, "--max-connections-per-address": c.MaxConnsEach} {
+		if n < 0 || n > maxConns {
+			return fmt.Errorf("%s: found %d, expected 1 to %d", flag, n, maxConns)
+		}
+	}
 	if _, err := c.StorageLimit(); err != nil {
 		return err
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	return nil
+}
+
+// maxConns is more than one machine serves.
+const maxConns = 1_000_000
+
+// CheckReach says why the host may not listen on an address that is not this
+// machine's alone.
+func (c *Serve) CheckReach(address string) error {
+	if c.TLSCert != "" || c.AllowPlainPublic {
+		return nil
+	}
+	return fmt.Errorf("--listen %s is reachable from other machines: give --tls-cert and --tls-key, or --allow-plain-public if something in front of it does TLS", address)
+}
+
+// checkAddress returns the host of an address to listen on.
+func checkAddress(flag, address, such string) (host string, err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("%s: found %q, expected HOST:PORT such as %s", flag, address, such)
+	}
+	if n, err := net.LookupPort("tcp", port); err != nil || port == "" || n == 0 && port != "0" {
+		return "", fmt.Errorf("%s: found port %q, expected a number from 0 to 65535", flag, port)
+	}
+	return host, nil
 }
 
 func checkURL(flag, s string) error {
@@ -107,10 +156,15 @@ func checkURL(flag, s string) error {
 	return nil
 }
 
+// isLoopback reports what reaches this machine alone. A name must stand for
+// nothing else; what it stands for when the host listens is checked again.
 func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
 	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return ip != nil && ip.IsLoopback()
+	if host == "" {
+		return false
+	}
+	found, err := net.LookupIP(host)
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(ip net.IP) bool { return !ip.IsLoopback() })
 }

@@ -19,6 +19,9 @@ type Plugin struct {
 	Limits  Limits
 	Policy  PluginPolicy
 
+	Secrets []string // names of the secret store that Config uses
+	Hidden  []string // what of Config nobody may see, wherever the plugin writes it: never log it
+
 	Lookup  string   // what was looked up in PATH for Command[0]: an interpreter, maybe; "" = it was a path, or "pontoon"
 	Written []string // Command as the file has it: ${…} not filled in, for people to see
 	Dir     string   // where it runs: the directory of the file, absolute

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/seal"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -37,7 +38,7 @@ func (l *loader) plugin(v value) (Plugin, position) {
 		Enabled: true, Restart: DefaultRestart(), Limits: Limits{Memory: DefaultMemory},
 		Dir: l.dir, Source: fmt.Sprintf("%s:%d", l.file, v.line),
 	}
-	l.left = maxFilled
+	l.left, l.secrets, l.hidden = maxFilled, nil, nil
 	found := l.fields(v, []field{
 		{"name", func(v value) { l.name(v, &p) }},
 		{"command", func(v value) { l.command(v, &p) }},
@@ -65,6 +66,7 @@ func (l *loader) plugin(v value) (Plugin, position) {
 			l.report(v.position, fmt.Sprintf("found a plugin without %s, which every plugin needs", key))
 		}
 	}
+	p.Secrets, p.Hidden = l.secrets, l.hidden
 	return p, found["name"]
 }
 
@@ -99,7 +101,9 @@ func (l *loader) command(v value, p *Plugin) {
 			l.wrong(item, "text: quote it")
 			return
 		}
+		l.open = true
 		word, ok := l.fill(item)
+		l.open = false
 		if !ok {
 			return
 		}
@@ -218,7 +222,10 @@ func (l *loader) agent(v value, p *Plugin) {
 var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // reservedEnv begin the names of what the host itself tells a plugin.
-var reservedEnv = []string{"PLUGIN_", "PONTOON_PLUGIN"}
+var reservedEnv = []string{"PLUGIN_", "PONTOON_PLUGIN", masterKey}
+
+// masterKey begins the names of what opens the host's secrets.
+const masterKey = seal.EnvKey
 
 func (l *loader) env(v value, p *Plugin) {
 	items := l.list(v)

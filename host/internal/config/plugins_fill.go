@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -66,6 +68,9 @@ func (l *loader) json(v value) (any, bool) {
 				continue
 			}
 			item, itemOK := l.json(p.value)
+			if value, is := item.(string); is && secretive.MatchString(p.key) {
+				l.hide(value)
+			}
 			object[p.key], ok = item, ok && itemOK
 		}
 		return object, ok
@@ -74,8 +79,56 @@ func (l *loader) json(v value) (any, bool) {
 	return nil, false
 }
 
-// fill replaces each ${NAME} by what the environment has for it, which is not
-// looked at again; $${ becomes ${, and any other $ stays.
+// secretive are names of what is a secret as a rule.
+var secretive = regexp.MustCompile(`(?i)pass|secret|token|key|auth|cred|pwd`)
+
+// minHidden is the length from which on a value is hidden: a shorter one is found
+// in what has nothing to do with it.
+const minHidden = 6
+
+func (l *loader) hide(value string) {
+	if len(value) >= minHidden && !slices.Contains(l.hidden, value) {
+		l.hidden = append(l.hidden, value)
+	}
+}
+
+// lookup finds what ${NAME} stands for. A secret of the store is refused where
+// others would see it.
+func (l *loader) lookup(v value, name string) (string, bool) {
+	if strings.HasPrefix(name, masterKey) {
+		l.report(v.position, fmt.Sprintf("found ${%s}, which is the host's own: no plugin may have it", name))
+		return "", false
+	}
+	if filled, set := l.from.Env(name); set {
+		if secretive.MatchString(name) {
+			l.hide(filled)
+		}
+		return filled, true
+	}
+	if l.from.Secret == nil {
+		l.report(v.position, fmt.Sprintf("found ${%s}, which is not set in the environment", name))
+		return "", false
+	}
+	filled, set, err := l.from.Secret(name)
+	switch {
+	case err != nil:
+		l.report(v.position, fmt.Sprintf("found ${%s}, a secret that can't be opened: %v", name, err))
+	case !set:
+		l.report(v.position, fmt.Sprintf("found ${%s}, which is neither set in the environment nor in the secret store: pontoon secret set %s", name, name))
+	case l.open:
+		l.report(v.position, fmt.Sprintf("found ${%s} of the secret store in a command, which every user of the machine can see, expected it in config", name))
+	default:
+		if !slices.Contains(l.secrets, name) {
+			l.secrets = append(l.secrets, name)
+		}
+		l.hide(filled)
+		return filled, true
+	}
+	return "", false
+}
+
+// fill replaces each ${NAME} by what lookup has for it, which is not looked at
+// again; $${ becomes ${, and any other $ stays.
 func (l *loader) fill(v value) (string, bool) {
 	var b strings.Builder
 	rest := v.text
@@ -95,10 +148,9 @@ func (l *loader) fill(v value) (string, bool) {
 			l.report(v.position, "found ${ without the name of an environment variable and }, expected ${NAME}, or $${ for the text ${")
 			return "", false
 		}
-		filled, set := l.getenv(name)
+		filled, set := l.lookup(v, name)
 		switch l.left -= len(filled); {
 		case !set:
-			l.report(v.position, fmt.Sprintf("found ${%s}, which is not set in the environment", name))
 			return "", false
 		case !utf8.ValidString(filled):
 			l.report(v.position, fmt.Sprintf("found ${%s}, whose value is not UTF-8", name))

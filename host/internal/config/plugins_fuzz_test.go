@@ -28,7 +28,7 @@ func FuzzPlugins(f *testing.F) {
 	}
 	dir := programs(f)
 	f.Fuzz(func(t *testing.T, src []byte) {
-		plugins, err := parsePlugins(src, "p.yaml", dir, testEnv)
+		plugins, err := parsePlugins(src, "p.yaml", dir, Lookup{Env: testEnv})
 		if err != nil {
 			if strings.Contains(err.Error(), secret) && !strings.Contains(string(src), secret) {
 				t.Errorf("the secret is shown: %v", err)

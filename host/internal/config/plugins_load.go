@@ -17,11 +17,17 @@ const (
 	maxProblems = 10
 )
 
-// LoadPlugins reads plugins.yaml. getenv fills in ${…}. The error joins what is
-// wrong, in the file's order, at most 10 lines of FILE:LINE:COLUMN: what was
+// Lookup is where ${NAME} finds what it stands for: in the environment, and if
+// that has none of the name, in the secret store.
+type Lookup struct {
+	Env    func(name string) (value string, set bool)
+	Secret func(name string) (value string, set bool, err error) // nil = there is none; the error holds no value
+}
+
+// LoadPlugins reads plugins.yaml. The error joins what is wrong, in the file's order, at most 10 lines of FILE:LINE:COLUMN: what was
 // found, what is expected; none holds a value of a config or of the
 // environment. That of a file that is not there wraps fs.ErrNotExist.
-func LoadPlugins(file string, getenv func(string) (string, bool)) ([]Plugin, error) {
+func LoadPlugins(file string, from Lookup) ([]Plugin, error) {
 	src, err := readPlugins(file)
 	if err != nil {
 		return nil, err
@@ -30,7 +36,7 @@ func LoadPlugins(file string, getenv func(string) (string, bool)) ([]Plugin, err
 	if err != nil {
 		return nil, fmt.Errorf("find the directory of %s: %w", file, err)
 	}
-	return parsePlugins(src, file, dir, getenv)
+	return parsePlugins(src, file, dir, from)
 }
 
 // readPlugins reads the file if nobody else could have written it.
@@ -73,13 +79,16 @@ func describe(m fs.FileMode) string {
 // loader turns the text of a file into plugins.
 type loader struct {
 	file, dir string
-	getenv    func(string) (string, bool)
+	from      Lookup
 	problems  []problem
-	left      int // bytes that ${…} may still add
+	left      int      // bytes that ${…} may still add
+	secrets   []string // names of the secret store that the entry uses
+	hidden    []string // values of the entry that nobody may see
+	open      bool     // what is filled in now can be seen by others
 }
 
-func parsePlugins(src []byte, file, dir string, getenv func(string) (string, bool)) ([]Plugin, error) {
-	l := &loader{file: file, dir: dir, getenv: getenv}
+func parsePlugins(src []byte, file, dir string, from Lookup) ([]Plugin, error) {
+	l := &loader{file: file, dir: dir, from: from}
 	var plugins []Plugin
 	if root, ok := (reader{l.report}).read(src); ok && root.kind != null {
 		l.fields(root, []field{{"plugins", func(v value) { plugins = l.plugins(v) }}})

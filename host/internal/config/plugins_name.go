@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -23,6 +24,22 @@ func CheckName(name string) error {
 	_, isUUID := uuid.Parse(name)
 	if !nameForm.MatchString(name) || slices.Contains(reservedNames, name) || isUUID == nil {
 		return fmt.Errorf("found %s, expected %s", quote(name), NameRule)
+	}
+	return nil
+}
+
+// SecretNameRule says what the name of a secret in the secret store must be, so
+// that ${NAME} finds it.
+const SecretNameRule = "[A-Za-z_][A-Za-z0-9_]{0,127}, not beginning with " + masterKey
+
+// maxSecretName is how many characters it has at most.
+const maxSecretName = 128
+
+// CheckSecretName says what is wrong with the name of a secret. It does not show
+// what was found, which may be the secret itself.
+func CheckSecretName(name string) error {
+	if !envForm.MatchString(name) || len(name) > maxSecretName || strings.HasPrefix(name, masterKey) {
+		return fmt.Errorf("found %d characters that are no name of a secret, expected %s", len([]rune(name)), SecretNameRule)
 	}
 	return nil
 }

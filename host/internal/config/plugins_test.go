@@ -69,7 +69,7 @@ func TestPluginFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plugins, err := parsePlugins(src, "plugins.yaml", dir, testEnv)
+			plugins, err := parsePlugins(src, "plugins.yaml", dir, Lookup{Env: testEnv})
 			got := outcome(t, plugins, err)
 			if err != nil && (strings.Contains(got, secret) || strings.Contains(got, "hunter")) {
 				t.Errorf("a secret is shown: %s", got)
@@ -145,7 +145,7 @@ func TestPluginFileBounds(t *testing.T) {
 		"agent of controls": {entryWith(`agent: "a\e[31m"`), "expected the name of an agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parsePlugins([]byte(c.src), "p.yaml", dir, testEnv)
+			_, err := parsePlugins([]byte(c.src), "p.yaml", dir, Lookup{Env: testEnv})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %.300v, want %q", err, c.want)
 			}
@@ -160,7 +160,7 @@ func entryWith(line string) string {
 // A problem each, and the first ten in the file's order.
 func TestPluginFileProblemsAreBounded(t *testing.T) {
 	src := "plugins:\n" + strings.Repeat("  - {nam: x}\n", 40)
-	_, err := parsePlugins([]byte(src), "p.yaml", t.TempDir(), testEnv)
+	_, err := parsePlugins([]byte(src), "p.yaml", t.TempDir(), Lookup{Env: testEnv})
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	if len(lines) != maxProblems || !strings.HasPrefix(lines[0], "p.yaml:2:") {
 		t.Errorf("got %d lines: %v", len(lines), err)
@@ -171,7 +171,7 @@ func TestPluginFileProblemsAreBounded(t *testing.T) {
 func TestPluginFromWorkingDirectory(t *testing.T) {
 	t.Chdir(programs(t))
 	t.Setenv("PATH", ".")
-	_, err := parsePlugins([]byte("plugins:\n  - {name: a, command: [adapter]}\n"), "p.yaml", t.TempDir(), testEnv)
+	_, err := parsePlugins([]byte("plugins:\n  - {name: a, command: [adapter]}\n"), "p.yaml", t.TempDir(), Lookup{Env: testEnv})
 	if want := `p.yaml:2:25: found "adapter", which PATH has only in the working directory`; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s…", err, want)
 	}
@@ -181,7 +181,7 @@ func TestLoadPlugins(t *testing.T) {
 	dir := programs(t)
 	t.Chdir(dir)
 	write(t, "plugins.yaml", "plugins:\n\n  - {name: a, command: [./adapter]}\n", 0o644)
-	plugins, err := LoadPlugins("plugins.yaml", testEnv)
+	plugins, err := LoadPlugins("plugins.yaml", Lookup{Env: testEnv})
 	if err != nil || len(plugins) != 1 {
 		t.Fatal(plugins, err)
 	}
@@ -189,7 +189,7 @@ func TestLoadPlugins(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 
-	_, err = LoadPlugins("none.yaml", testEnv)
+	_, err = LoadPlugins("none.yaml", Lookup{Env: testEnv})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("missing file: %v", err)
 	}
@@ -214,18 +214,18 @@ func TestLoadPlugins(t *testing.T) {
 		"to-open.yaml":  "chmod o-w " + dir + "/open.yaml",
 		"bin/fine.yaml": "",
 	} {
-		if _, err := LoadPlugins(file, testEnv); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if _, err := LoadPlugins(file, Lookup{Env: testEnv}); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", file, err, want)
 		}
 	}
 	chmod(t, "bin", 0o777)
 	for _, file := range []string{"bin/fine.yaml", "to-fine.yaml"} {
-		if _, err := LoadPlugins(file, testEnv); err == nil || !strings.Contains(err.Error(), "bin is writable by others (mode 0777): chmod o-w "+dir+"/bin") {
+		if _, err := LoadPlugins(file, Lookup{Env: testEnv}); err == nil || !strings.Contains(err.Error(), "bin is writable by others (mode 0777): chmod o-w "+dir+"/bin") {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
 	chmod(t, "bin", 0o777|fs.ModeSticky)
-	if _, err := LoadPlugins("to-fine.yaml", testEnv); err != nil {
+	if _, err := LoadPlugins("to-fine.yaml", Lookup{Env: testEnv}); err != nil {
 		t.Errorf("sticky: %v", err)
 	}
 }
@@ -288,7 +288,7 @@ func TestConfigOrder(t *testing.T) {
 	dir := programs(t)
 	var got []Plugin
 	for _, c := range []string{"{a: 1, b: {c: x, d: y}}", "{b: {d: 'y', \"c\": x}, a: 1}"} {
-		p, err := parsePlugins([]byte(entryWith("config: "+c)), "p.yaml", dir, testEnv)
+		p, err := parsePlugins([]byte(entryWith("config: "+c)), "p.yaml", dir, Lookup{Env: testEnv})
 		if err != nil {
 			t.Fatal(err)
 		}

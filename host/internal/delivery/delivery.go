@@ -36,7 +36,7 @@ func pause(n int) time.Duration {
 	if n < 12 { // beyond, the shift is over LastPause anyway
 		d = min(LastPause, FirstPause<<max(0, n-1))
 	}
-	return d - time.Duration(rand.Int64N(int64(d)/4+1))
+	return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // G404: it spreads load
 }
 
 // Lane is the order of one conversation. The zero Lane is empty. Its methods

@@ -16,9 +16,12 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 )
 
-func TestAddresses(t *testing.T) {
+func TestHostileAddresses(t *testing.T) {
+	tries, through := 0, 0
 	list := Networks{Only: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("169.254.169.254/32"), netip.MustParsePrefix("fd00:1::/32")}}
 	for _, c := range []struct {
 		addr                string
@@ -78,15 +81,22 @@ func TestAddresses(t *testing.T) {
 			ok bool
 		}{"none": {Networks{}, c.none}, "all": {Networks{All: true}, c.all}, "list": {list, c.onlyList}} {
 			err := want.check(a)
+			if !want.ok {
+				if tries++; err == nil {
+					through++
+				}
+			}
 			var refused *Refused
 			if err == nil != want.ok || err != nil && !errors.As(err, &refused) {
 				t.Errorf("%s, allowed %s: %v", c.addr, name, err)
 			}
 		}
 	}
+	torture.Attack(t, "agents at addresses of this machine and its network (SSRF)", tries, through, "called; also mapped, 6to4, NAT64, Teredo")
 }
 
-func TestCheckURL(t *testing.T) {
+func TestHostileURLs(t *testing.T) {
+	tries, through := 0, 0
 	for _, raw := range []string{
 		"https://agent.example.org/hook", "http://agent.example.org:8080/?key=1", "https://1.1.1.1/", "https://[2606:4700:4700::1111]:444/", "https://a1.example.org./x",
 		"https://0xdead.example.org/",
@@ -108,12 +118,17 @@ func TestCheckURL(t *testing.T) {
 		"http://127.1/": "found the host", "http://127.0.0.1./": "found the host", "http://a.0x7F/": "found the host", "http://0x/": "found the host",
 	} {
 		_, err := (Networks{}).CheckURL(raw)
+		tries++
+		if err == nil {
+			through++
+		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected %q", raw, err, want)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error shows it: %v", raw, err)
 		}
 	}
+	torture.Attack(t, "urls of agents that mean this machine, in every spelling (SSRF)", tries, through, "taken")
 }
 
 func TestNetworksJSON(t *testing.T) {
@@ -189,7 +204,7 @@ func TestLoopbackOnlyIfAllowed(t *testing.T) {
 
 // The name is public when it is checked, and the host's own machine when it is
 // called: the address that is called is what counts.
-func TestRebinding(t *testing.T) {
+func TestHostileRebinding(t *testing.T) {
 	s, calls := server(t, nil)
 	u, err := url.Parse(s.URL)
 	if err != nil {
@@ -206,6 +221,7 @@ func TestRebinding(t *testing.T) {
 	if calls.Load() != 0 || asked.Load() < 6 {
 		t.Errorf("%d calls reached the machine, %d questions the resolver", calls.Load(), asked.Load())
 	}
+	torture.Attack(t, "a name that resolves to this machine once it was checked (rebinding)", int(asked.Load()), int(calls.Load()), "called")
 	if err := do(t, client(t, Options{Resolver: resolver, Allow: Networks{All: true}}), "http://agent.test:"+u.Port()); err != nil {
 		t.Errorf("allowed: %v", err)
 	}

@@ -64,5 +64,8 @@ func (a *ages) of(id store.MessageID) time.Duration {
 			age -= j.by
 		}
 	}
+	if by := a.drift() - a.ahead; by >= smallJump { // since the last look: the next one knows which are younger
+		age -= by
+	}
 	return age
 }

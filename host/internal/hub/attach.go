@@ -66,6 +66,9 @@ type Info struct {
 	Since     time.Time
 	Order     int64            // of its register among all: who asked later has the slot
 	Heard     func() time.Time // when the adapter was last heard
+
+	Frames    func() (in, out uint64) // read and written since it attached; nil = not counted
+	RoundTrip func() time.Duration    // of the latest ping; nil or 0 = not known
 }
 
 // Attachment is one stay of an adapter in a channel's slot. It counts only
@@ -138,6 +141,7 @@ func (a *Attachment) Allow() (ok bool, most int) {
 	if a.channel.frames.Allow() {
 		return true, 0
 	}
+	a.channel.limited.Add(1)
 	return false, a.channel.frames.Burst()
 }
 
@@ -206,6 +210,8 @@ func (c *Channel) deliver(p Parcel) {
 		if a.port.Offer(p) {
 			if !p.Lossy() {
 				c.lastSent = time.Now()
+				c.count().Outcomes[outcomeSent]++
+				c.arrived(&p, c.lastSent)
 			}
 			return
 		}

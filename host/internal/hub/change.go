@@ -12,6 +12,7 @@ type change struct {
 	to   store.Settlement
 	then func(error) // runs with the channel's mutex held; nil = nothing to do
 	once bool        // whoever asked for it is told if the disk does not take it, and asks again
+	of   store.Direction
 }
 
 // settle commits a message's new state. The mutex must be held.
@@ -21,7 +22,7 @@ func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
 
 func (c *Channel) settleAs(p Parcel, t store.Settlement) {
 	if t.State != store.Queued {
-		c.change(change{conv: p.conv, to: t})
+		c.change(change{conv: p.conv, to: t, of: store.Out})
 		return
 	}
 	c.queue(change{conv: p.conv, to: t})
@@ -78,7 +79,8 @@ func (c *Channel) apply(ch change) {
 			if r.Err == nil {
 				c.overtake(ch.to.ID)
 				if !ch.to.Tracked { // one that is sent still is no news
-					c.hub.stateChanged(c, ch.to.ID, ch.to.State, ch.to.Reason)
+					c.count().settled(ch.of, ch.to.State, ch.to.Reason)
+					c.hub.stateChanged(c, ch.conv, ch.to.ID, ch.to.State, ch.to.Reason)
 				}
 			}
 			c.conclude(ch, r.Err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -25,7 +26,8 @@ type Channel struct {
 	chain *store.Chain
 	owner string // of its attachments: the channel's id
 
-	frames *rate.Limiter // that its adapter may send: of all connections together, one after the other
+	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
+	limited atomic.Uint64 // of them, those over the rate
 
 	mu            sync.Mutex // guards what follows
 	policy        *policy
@@ -54,6 +56,10 @@ type Channel struct {
 	gaveUp time.Time                  // looked for turns that have waited for too long
 
 	stuck map[store.MessageID][]change // that the disk did not take yet
+
+	tally     *Tally      // nil = nothing happened yet, as in most channels of a large host
+	peak      int         // the longest queue since TakePeaks
+	lastAgent *AgentTally // of the last turn; nil = there was none
 }
 
 // policy is a channel's row with its sets made ready; it never changes.

@@ -65,6 +65,7 @@ const expireEvery = 10 * time.Second
 // expire ends what has waited for longer than it may.
 func (c *Channel) expire(now time.Time, ages *ages) {
 	c.mu.Lock()
+	c.lookDeep()
 	ttl := c.policy.ttl(c.hub.TTL)
 	// Not while messages change their place: one that ends already would end twice.
 	look := c.backlog > 0 && c.requeuing == 0 && now.Sub(c.looked) >= min(expireEvery, ttl/4) && (c.taker() == nil || c.taker().acked())
@@ -103,7 +104,7 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 func (c *Channel) end(conv *conversation, id store.MessageID) {
 	c.requeuing++
 	c.requeued = true
-	c.change(change{conv: conv, to: store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, once: true, then: func(err error) {
+	c.change(change{conv: conv, of: store.Out, to: store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, once: true, then: func(err error) {
 		c.requeuing--
 		if err == nil {
 			c.backlog--

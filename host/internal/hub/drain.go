@@ -144,7 +144,8 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 			c.mu.Lock()
 			if err == nil {
 				c.backlog--
-				c.hub.stateChanged(c, e.ID, row.State, row.Reason)
+				c.count().settled(store.Out, row.State, row.Reason)
+				c.hub.stateChanged(c, conv, e.ID, row.State, row.Reason)
 				switch {
 				case row.State != store.Sent:
 				case c.requeued: // since this one was taken, and it may come before it

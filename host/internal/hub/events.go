@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,10 @@ const (
 	EventDetached EventType = "adapter.detached"
 	EventPlugin   EventType = "plugin.state"
 
+	// EventStreaming is how far an answer has come that is being made. It comes as
+	// often as the far end is shown it, to subscribers that want it by SubscribeTo.
+	EventStreaming EventType = "message.streaming"
+
 	EventAgentAttached EventType = "agent.attached"
 	EventAgentDetached EventType = "agent.detached"
 )
@@ -29,36 +34,43 @@ type Event struct {
 	Type        EventType
 	ChannelID   string
 	ChannelName string
-	Message     store.Entry // created; state, if what it says is known only now
-	ID          store.MessageID
-	State       store.State
-	Reason      store.Reason
-	Attachment  Summary
-	Plugin      string // its new state; its name is the channel's
-	Agent       string
-	Since       time.Time // of an agent: that it is there, or away
+	// Conversation is whose message it is: created, state, streaming.
+	Conversation string
+	Message      store.Entry // created; state, if what it says is known only now
+	ID           store.MessageID
+	State        store.State
+	Reason       store.Reason
+	Attachment   Summary
+	Plugin       string // its new state; its name is the channel's
+	Agent        string
+	Since        time.Time // of an agent: that it is there, or away
+	Text         string    // streaming: all that there is of the answer
 }
 
 // Events hands events to subscribers. A subscriber that does not keep up is
 // cut off: its channel is closed, and it reads what it missed from history.
 type Events struct {
-	any  atomic.Int32 // subscribers; spares the happy path the mutex
-	mu   sync.Mutex   // guards subs
-	subs map[chan Event]struct{}
+	any  atomic.Int32                     // subscribers; spares the happy path the mutex
+	mu   sync.Mutex                       // guards subs
+	subs map[chan Event]func(*Event) bool // what each wants; nil = all
 }
 
 // eventBuffer is how far a subscriber may fall behind.
 const eventBuffer = 1024
 
-// Subscribe returns a channel of events and what ends it.
-func (e *Events) Subscribe() (<-chan Event, func()) {
+// Subscribe returns a channel of all events but EventStreaming, and what ends it.
+func (e *Events) Subscribe() (<-chan Event, func()) { return e.SubscribeTo(nil) }
+
+// SubscribeTo is Subscribe for the events that are wanted; nil = all. want must
+// not block.
+func (e *Events) SubscribeTo(want func(*Event) bool) (<-chan Event, func()) {
 	ch := make(chan Event, eventBuffer)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.subs == nil {
-		e.subs = map[chan Event]struct{}{}
+		e.subs = map[chan Event]func(*Event) bool{}
 	}
-	e.subs[ch] = struct{}{}
+	e.subs[ch] = want
 	e.any.Add(1)
 	return ch, func() {
 		e.mu.Lock()
@@ -75,6 +87,9 @@ func (e *Events) drop(ch chan Event) {
 	}
 }
 
+// Subscribers is how many listen.
+func (e *Events) Subscribers() int { return int(e.any.Load()) }
+
 // wanted reports whether anybody listens.
 func (e *Events) wanted() bool { return e.any.Load() > 0 }
 
@@ -89,7 +104,10 @@ func (e *Events) publish(ev Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ch := range e.subs {
+	for ch, want := range e.subs {
+		if want == nil && ev.Type == EventStreaming || want != nil && !want(&ev) {
+			continue
+		}
 		select {
 		case ch <- ev:
 		default:
@@ -109,7 +127,7 @@ func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.
 			h.Log.Error("event not made", "message", r.ID, "error", err)
 			return
 		}
-		h.Events.publish(Event{Type: EventCreated, ChannelID: row.ID, ChannelName: row.Name, ID: r.ID, Message: e})
+		h.Events.publish(Event{Type: EventCreated, ChannelID: row.ID, ChannelName: row.Name, Conversation: conv.Key, ID: r.ID, Message: e})
 	}
 	if in.ID != 0 {
 		one(in)
@@ -120,8 +138,8 @@ func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.
 }
 
 // stateChanged publishes a message's new state. The channel's mutex must be held.
-func (h *Hub) stateChanged(c *Channel, id store.MessageID, s store.State, why store.Reason) {
-	h.Events.publish(Event{Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, ID: id, State: s, Reason: why})
+func (h *Hub) stateChanged(c *Channel, conv *conversation, id store.MessageID, s store.State, why store.Reason) {
+	h.Events.publish(Event{Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, Conversation: conv.Key, ID: id, State: s, Reason: why})
 }
 
 // ended publishes that an answer is made, with what it says. The channel's mutex
@@ -136,8 +154,21 @@ func (h *Hub) ended(c *Channel, conv *conversation, row store.Row) {
 		return
 	}
 	h.Events.publish(Event{
-		Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, ID: row.ID, State: row.State, Reason: row.Reason, Message: e,
+		Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, Conversation: conv.Key, ID: row.ID, State: row.State, Reason: row.Reason, Message: e,
 	})
+}
+
+// written publishes how far an answer has come. The stream's mutex must be held,
+// and not the channel's.
+func (s *stream) written() {
+	h := s.c.hub
+	if !h.Events.wanted() {
+		return
+	}
+	s.c.mu.Lock()
+	id, name := s.c.policy.ID, s.c.policy.Name
+	s.c.mu.Unlock()
+	h.Events.publish(Event{Type: EventStreaming, ChannelID: id, ChannelName: name, Conversation: s.routing.ConversationID, ID: s.id, Text: s.text})
 }
 
 // Summary is an attachment as operators see it.
@@ -152,16 +183,37 @@ type Summary struct {
 	Since     time.Time
 	LastFrame time.Time
 	Queue     int
+	FramesIn  uint64
+	FramesOut uint64
+	RoundTrip time.Duration // 0 = not known
 }
 
 // summary describes the attachment.
 func (a *Attachment) summary() Summary {
 	a.channel.mu.Lock()
 	defer a.channel.mu.Unlock()
-	return Summary{
+	s := Summary{
 		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
 		Remote: a.Remote, Since: a.Since, LastFrame: a.Heard(), Queue: a.channel.backlog,
 	}
+	if a.Frames != nil {
+		s.FramesIn, s.FramesOut = a.Frames()
+	}
+	if a.RoundTrip != nil {
+		s.RoundTrip = a.RoundTrip()
+	}
+	return s
+}
+
+// Waiting is how many messages of a channel wait in its queue.
+func (h *Hub) Waiting(ctx context.Context, key int64) (int, error) {
+	if c := h.known(key); c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.backlog, nil
+	}
+	n, err := h.Store.CountPending(ctx, key)
+	return int(n), err
 }
 
 // Attached describes who is attached to a channel; false if nobody is.

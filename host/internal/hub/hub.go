@@ -136,7 +136,10 @@ type Hub struct {
 	rested  chan func() // to goroutines that have done their work
 	resting atomic.Int32
 
-	replays sync.Mutex // held while a message is replayed
+	replays    sync.Mutex // held while a message is replayed
+	replayings replayings
+
+	agents agentTallies
 
 	mu       sync.Mutex // guards channels and closed
 	channels map[int64]*Channel

@@ -226,7 +226,10 @@ func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.
 		d.know(l.handle)
 	}
 	l.Settle()
-	c.change(change{conv: l.conv, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
+	if s == store.Delivered {
+		c.arrived(&l.parcel, c.lastAck)
+	}
+	c.change(change{conv: l.conv, of: store.Out, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
 	l.parcel = Parcel{}
 	c.mayTake(l)
 	c.forget(l)

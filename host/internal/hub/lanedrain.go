@@ -198,7 +198,8 @@ func (c *Channel) taken(j laneJob, o *outgoing, t store.Settlement, r store.Resu
 		}
 	case t.State != store.Sent:
 		c.backlog--
-		c.hub.stateChanged(c, j.id, t.State, t.Reason)
+		c.count().settled(store.Out, t.State, t.Reason)
+		c.hub.stateChanged(c, j.l.conv, j.id, t.State, t.Reason)
 		j.l.Settle()
 		c.mayTake(j.l)
 		c.forget(j.l)
@@ -207,7 +208,7 @@ func (c *Channel) taken(j laneJob, o *outgoing, t store.Settlement, r store.Resu
 		c.settleAs(o.parcel, store.Settlement{ID: j.id, State: store.Queued, Frame: t.Frame, Tries: t.Tries})
 	default:
 		c.backlog--
-		c.hub.stateChanged(c, j.id, t.State, t.Reason)
+		c.hub.stateChanged(c, j.l.conv, j.id, t.State, t.Reason)
 		c.fly(j.l, o.parcel)
 		r.Later(j.a.port)
 	}

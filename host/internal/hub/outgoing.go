@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -21,6 +22,8 @@ type outgoing struct {
 	parcel Parcel
 	lane   *lane  // reserved for it; nil = none
 	draft  *draft // whose beginning it is; nil = none's
+
+	ready time.Time // when it could be sent; zero = with its id, as nearly always
 }
 
 // prepare plans the message for a view and makes its row, in state sent or failed.

@@ -186,7 +186,7 @@ func (c *Channel) drop(conv *conversation, as store.State, why store.Reason, pic
 			continue
 		}
 		id := job.id
-		c.change(change{conv: conv, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { c.over(id, why) }})
+		c.change(change{conv: conv, of: store.In, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { c.over(id, why) }})
 		conv.turns--
 		c.release(conv)
 		last = job

@@ -63,7 +63,11 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 		return
 	}
 	f.unit.Conversation, f.unit.In, f.unit.Done, f.unit.Cursor = conv.Conversation, &f.row, f.done, in.Cursor
-	c.hub.Store.Append(&f.unit)
+	if l, ok := a.port.(store.Leader); ok {
+		c.hub.Store.AppendBy(l, &f.unit)
+	} else {
+		c.hub.Store.Append(&f.unit)
+	}
 }
 
 // done runs on the writer after the commit.
@@ -76,6 +80,8 @@ func (f *inbound) done(r store.Result) {
 	}
 	c.mu.Lock()
 	if r.Err == nil {
+		c.count().Received++
+		c.count().failed(Outcome{store.In, f.row.State, f.row.Reason})
 		for i := range f.sent {
 			c.dispatch(&f.sent[i], &f.unit.Out[i])
 		}
@@ -93,6 +99,9 @@ func (f *inbound) done(r store.Result) {
 		}
 		if f.turn != nil {
 			f.conv.turns--
+		}
+		if !kept {
+			c.count().Refused++
 		}
 		c.release(f.conv)
 	}

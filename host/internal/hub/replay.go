@@ -67,7 +67,7 @@ func (c *Channel) handOver(ctx context.Context, conv *conversation, e store.Entr
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hub.stateChanged(c, e.ID, store.Received, "")
+	c.hub.stateChanged(c, conv, e.ID, store.Received, "")
 	conv.turns++
 	job := repeat(e)
 	job.listed = true

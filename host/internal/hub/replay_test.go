@@ -55,7 +55,7 @@ func TestReplayToAgent(t *testing.T) {
 func (b *bed) dead(n int) []store.Entry {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		all, err := b.store.Dead(b.t.Context(), 0, 0, 10)
+		all, err := b.store.Dead(b.t.Context(), 0, "", 0, 10)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -20,9 +20,13 @@ type reply struct {
 	job   turnJob
 	agent string
 
-	streaming sync.Mutex // one call of Stream or Send at a time; guards stream and said
+	counts *AgentTally // of a turn that was handed over; nil of a notice
+	began  time.Time   // then
+
+	streaming sync.Mutex // one call of Stream or Send at a time; guards stream, said and streamed
 	stream    *stream    // that is open; nil = none
 	said      string     // what Stream was told that nobody was shown
+	streamed  bool       // Stream was called
 
 	mu     sync.Mutex // guards what follows
 	sent   bool
@@ -138,6 +142,10 @@ func (r *reply) apologize() { r.tell("Sorry, no answer could be made. Please try
 func (r *reply) Stream(text string) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
+	if !r.streamed && r.counts != nil {
+		r.streamed = true
+		r.counts.first.Took(r.began)
+	}
 	if r.stream == nil {
 		s, err := r.c.beginStream(r.c.hub.ctx, r.conv, r.job, r.agent, text)
 		if err != nil {

@@ -17,6 +17,8 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 	if row.Status == message.StatusStreaming {
 		return
 	}
+	c.count().Sent++
+	c.count().failed(Outcome{store.Out, row.State, row.Reason})
 	o.parcel.ID, o.parcel.ReplyTo = row.ID, row.ReplyTo
 	if o.draft != nil {
 		if c.drafts == nil {

@@ -119,6 +119,7 @@ func (s *stream) interval() time.Duration {
 // offer writes the frame. The mutex must be held.
 func (s *stream) offer() {
 	s.at = s.c.hub.Steady()
+	s.written()
 	if s.draft != nil {
 		s.offerDraft()
 		return
@@ -168,6 +169,7 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, status message.Status) (Sent, error) {
 	c := s.c
 	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
+	o.ready = time.Now() // its id is as old as its first frame
 	done := make(chan error, 1)
 	c.hub.Store.Append(&store.Unit{
 		Conversation: conv.Conversation,

@@ -200,6 +200,7 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 	c.mu.Lock()
 	name, channel := c.agentName(conv), c.policy.Name
 	conv.asked = name
+	counts := c.tallyOf(name)
 	var caps = wire.CapText
 	silent := false // whoever is there can't show that work goes on
 	if c.attached != nil {
@@ -214,12 +215,13 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 	t.past = past{c, conv}
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
-	r := &reply{c: c, conv: conv, job: *job, agent: name}
+	r := &reply{c: c, conv: conv, job: *job, agent: name, counts: counts, began: counts.begin()}
 	if !silent {
 		r.expectTyping(c.hub.TypingDelay)
 	}
 	err := c.handle(ctx, name, t, r)
 	err = outcome(ctx, err)
+	counts.end(ctx, r.began, err)
 	r.breakStream(err)
 	r.endTyping()
 	sent, _ := r.answered()
@@ -274,5 +276,5 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	case err != nil:
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
 	}
-	c.change(change{conv: conv, to: s, then: func(error) { c.over(id, s.Reason) }})
+	c.change(change{conv: conv, of: store.In, to: s, then: func(error) { c.over(id, s.Reason) }})
 }

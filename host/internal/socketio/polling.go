@@ -118,10 +118,7 @@ func (c *conn) post(w http.ResponseWriter, r *http.Request) {
 		defer c.mu.Unlock()
 		c.posted = false
 	}()
-	in := http.NewResponseController(w)
-	_ = in.SetReadDeadline(time.Now().Add(bodyTimeout)) // where it can't be set, the server's counts
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxPayload))
-	_ = in.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -42,7 +42,6 @@ const (
 	DefaultPingTimeout    = 20 * time.Second
 	DefaultConnectTimeout = 10 * time.Second // that a connection may be without a namespace
 	upgradeTimeout        = 10 * time.Second
-	bodyTimeout           = 20 * time.Second
 	pollReleased          = 100 * time.Millisecond // how long a poll waits while the client changes to a WebSocket
 )
 

@@ -18,7 +18,8 @@ type Agent struct {
 	ID        string // the id that operators see
 	Name      string
 	Kind      string
-	Config    json.RawMessage // an object; may hold secrets
+	Config    json.RawMessage // an object; may hold secrets, which are sealed where they are stored
+	Fault     error           // secrets that can't be opened, and so are not in Config; not stored
 	Enabled   bool
 	CreatedAt time.Time
 }
@@ -34,9 +35,13 @@ func (e *InUseError) Error() string {
 // are ErrNameTaken, ErrTokenTaken and those of storage.
 func (s *Store) CreateAgent(ctx context.Context, a Agent, key *NewToken, by Change) (Agent, error) {
 	var made Agent
-	err := s.change(func(q *db.Queries) error {
+	stored, err := s.vault.sealConfig(a)
+	if err != nil {
+		return made, err
+	}
+	err = s.change(func(q *db.Queries) error {
 		row, err := q.InsertAgent(ctx, db.InsertAgentParams{
-			Uid: a.ID, Name: a.Name, Kind: a.Kind, Config: config(a.Config), Enabled: flag(a.Enabled), CreatedAt: s.now().UnixMilli(),
+			Uid: a.ID, Name: a.Name, Kind: a.Kind, Config: stored, Enabled: flag(a.Enabled), CreatedAt: s.now().UnixMilli(),
 		})
 		if breaks(err, "agent.name") {
 			return ErrNameTaken
@@ -44,7 +49,7 @@ func (s *Store) CreateAgent(ctx context.Context, a Agent, key *NewToken, by Chan
 		if err != nil {
 			return fmt.Errorf("insert agent: %w", err)
 		}
-		made = agent(row)
+		made = s.agent(row)
 		if key != nil {
 			if _, err := s.insertAgentKey(ctx, q, row.ID, *key); err != nil {
 				return err
@@ -68,9 +73,13 @@ func (s *Store) UpdateAgent(ctx context.Context, a Agent, by Change) (Agent, err
 				return err
 			}
 		}
+		var stored string
+		if err == nil {
+			stored, err = s.vault.sealConfig(Agent{ID: before.Uid, Kind: before.Kind, Config: a.Config})
+		}
 		var row db.Agent
 		if err == nil {
-			row, err = q.UpdateAgent(ctx, db.UpdateAgentParams{ID: a.Key, Name: a.Name, Config: config(a.Config), Enabled: flag(a.Enabled)})
+			row, err = q.UpdateAgent(ctx, db.UpdateAgentParams{ID: a.Key, Name: a.Name, Config: stored, Enabled: flag(a.Enabled)})
 		}
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -80,7 +89,7 @@ func (s *Store) UpdateAgent(ctx context.Context, a Agent, by Change) (Agent, err
 		case err != nil:
 			return fmt.Errorf("update agent: %w", err)
 		}
-		made = agent(row)
+		made = s.agent(row)
 		by.Target = made.Name
 		return s.audit(ctx, q, by)
 	})
@@ -121,23 +130,23 @@ func unused(ctx context.Context, q *db.Queries, name string) error {
 // Agent reads an agent by its id or name.
 func (s *Store) Agent(ctx context.Context, ref string) (Agent, error) {
 	row, err := s.read.AgentByRef(ctx, ref)
-	return foundAgent(row, err)
+	return s.foundAgent(row, err)
 }
 
 // AgentByKey reads an agent by the database's key.
 func (s *Store) AgentByKey(ctx context.Context, key int64) (Agent, error) {
 	row, err := s.read.AgentByID(ctx, key)
-	return foundAgent(row, err)
+	return s.foundAgent(row, err)
 }
 
-func foundAgent(row db.Agent, err error) (Agent, error) {
+func (s *Store) foundAgent(row db.Agent, err error) (Agent, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Agent{}, ErrNotFound
 	}
 	if err != nil {
 		return Agent{}, fmt.Errorf("read agent: %w", err)
 	}
-	return agent(row), nil
+	return s.agent(row), nil
 }
 
 // Agents reads up to n agents, oldest first, from behind the one with key after.
@@ -148,14 +157,15 @@ func (s *Store) Agents(ctx context.Context, after int64, n int) ([]Agent, error)
 	}
 	out := make([]Agent, len(rows))
 	for i, r := range rows {
-		out[i] = agent(r)
+		out[i] = s.agent(r)
 	}
 	return out, nil
 }
 
-func agent(r db.Agent) Agent {
+func (s *Store) agent(r db.Agent) Agent {
+	clear, fault := s.vault.openConfig(r.Uid, r.Config)
 	return Agent{
-		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Config: json.RawMessage(r.Config), Enabled: r.Enabled != 0,
+		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Config: json.RawMessage(clear), Fault: fault, Enabled: r.Enabled != 0,
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 	}
 }

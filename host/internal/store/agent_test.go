@@ -43,7 +43,7 @@ func TestAgents(t *testing.T) {
 	if _, err := s.UpdateAgent(ctx, Agent{Key: 99, Name: "x"}, by); !errors.Is(err, ErrNotFound) {
 		t.Errorf("of nobody: %v", err)
 	}
-	changes, err := s.Audit(ctx, 0, 10)
+	changes, err := s.Audit(ctx, AuditQuery{}, 0, 10)
 	if err != nil || len(changes) != 2 || changes[0].Target != "a" {
 		t.Errorf("audited as %+v, %v", changes, err)
 	}

@@ -44,46 +44,6 @@ var (
 	ErrTokenTaken = errors.New("token is in use or was used before")
 )
 
-// Change is one line of the audit log. Detail is JSON and never holds a secret.
-type Change struct {
-	ID     int64
-	At     time.Time
-	Actor  string
-	Action string
-	Target string
-	Detail json.RawMessage
-}
-
-func (s *Store) audit(ctx context.Context, q *db.Queries, c Change) error {
-	if c.Detail == nil {
-		c.Detail = json.RawMessage("{}")
-	}
-	return q.InsertAudit(ctx, db.InsertAuditParams{
-		At: s.now().UnixMilli(), Actor: c.Actor, Action: c.Action, Target: c.Target, Detail: string(c.Detail),
-	})
-}
-
-// Note adds a line to the audit log for what changed nothing else.
-func (s *Store) Note(ctx context.Context, c Change) error {
-	return s.change(func(q *db.Queries) error { return s.audit(ctx, q, c) })
-}
-
-// Audit reads up to n changes, newest first, from before id; 0 starts.
-func (s *Store) Audit(ctx context.Context, before int64, n int) ([]Change, error) {
-	if before == 0 {
-		before = 1<<63 - 1
-	}
-	rows, err := s.read.Audits(ctx, db.AuditsParams{Before: before, N: int64(n)})
-	if err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
-	}
-	out := make([]Change, len(rows))
-	for i, r := range rows {
-		out[i] = Change{r.ID, time.UnixMilli(r.At).UTC(), r.Actor, r.Action, r.Target, json.RawMessage(r.Detail)}
-	}
-	return out, nil
-}
-
 // CreateChannel adds a channel, with a first token unless its kind has none.
 // Errors are ErrNameTaken, ErrTokenTaken and those of storage.
 func (s *Store) CreateChannel(ctx context.Context, c Channel, t *NewToken, by Change) (Channel, error) {

@@ -40,14 +40,26 @@ func (r *Row) size() int {
 	return len(r.Text) + len(r.Parts) + len(r.Origin) + len(r.Meta) + len(r.Notes)
 }
 
-// write commits the units together. If one of them breaks a constraint, each
-// is committed alone, so that a duplicate does not hurt its neighbours.
+// write commits the units, and answers them before it looks after the log.
 func (w *writer) write(units []*Unit) {
 	b := new(batch)
-	if units = w.dropFallen(units, b); len(units) == 0 {
-		return
+	tried, err := w.store(units, b)
+	for _, f := range b.later {
+		f.Flush()
 	}
-	err := w.attempt(units)
+	if tried && w.note(err) {
+		w.tidy()
+	}
+}
+
+// store commits the units together and calls their Done with the error; tried is
+// false if none was left to commit. If one of them breaks a constraint, each is committed
+// alone, so that a duplicate does not hurt its neighbours.
+func (w *writer) store(units []*Unit, b *batch) (tried bool, err error) {
+	if units = w.dropFallen(units, b); len(units) == 0 {
+		return false, nil
+	}
+	err = w.attempt(units)
 	var broken *sqliteError
 	if len(units) > 1 && (errors.Is(err, ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
 		for i := range units {
@@ -58,12 +70,9 @@ func (w *writer) write(units []*Unit) {
 	} else {
 		w.finish(units, err, b)
 	}
-	w.pulse.beat()
-	for _, f := range b.later {
-		f.Flush()
-	}
+	w.pulse.beat(len(units))
 	w.db.arena.trim(w.db.tls)
-	w.tend(err)
+	return true, err
 }
 
 // errFallen is the error of a unit behind one that failed.
@@ -95,8 +104,11 @@ func (w *writer) finish(units []*Unit, err error, b *batch) {
 	default:
 		err = w.trouble(err)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		w.unfinished.note(units)
+	case errors.Is(err, ErrUnavailable):
+		w.stats.Refused.Add(uint64(len(units)))
 	}
 	for _, u := range units {
 		u.failed, u.Behind = err != nil, nil

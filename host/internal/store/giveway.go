@@ -15,12 +15,19 @@ const (
 	yield      = time.Millisecond
 )
 
-// pulse is when the writer last stored something.
-type pulse struct{ at atomic.Int64 } // since the program began
+// pulse is when the writer last stored something, and how much it did so far.
+type pulse struct {
+	at    atomic.Int64 // since the program began
+	units atomic.Int64
+}
 
 var began = time.Now()
 
-func (p *pulse) beat()      { p.at.Store(int64(time.Since(began))) }
+func (p *pulse) beat(units int) {
+	p.at.Store(int64(time.Since(began)))
+	p.units.Add(int64(units))
+}
+
 func (p *pulse) busy() bool { return time.Since(began)-time.Duration(p.at.Load()) < calm }
 
 // GiveWay lets those go first who store messages. Who reads or shows many

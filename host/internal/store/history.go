@@ -40,6 +40,9 @@ func (e *Entry) EditHandle() string {
 	return e.PlatformID
 }
 
+// Making reports that the message is still being made.
+func (e *Entry) Making() bool { return making(statusNumber(e.Status)) }
+
 // Metadata is the message's metadata. An answer to a run of a front end has its
 // own id among them, which is known only once it is stored.
 func (e *Entry) Metadata() message.Meta {
@@ -224,13 +227,15 @@ func (s *Store) Life(ctx context.Context, id MessageID) ([]Life, error) {
 }
 
 // Dead reads up to n messages that failed or expired, newest first, from before
-// id; 0 starts. channel 0 = all. Whose author may not speak is not among them.
-func (s *Store) Dead(ctx context.Context, channel int64, before MessageID, n int) ([]Entry, error) {
+// id; 0 starts. channel 0 = all, why "" = for whatever reason. Whose author may not
+// speak is not among them.
+func (s *Store) Dead(ctx context.Context, channel int64, why Reason, before MessageID, n int) ([]Entry, error) {
 	if before == 0 {
 		before = 1<<63 - 1
 	}
 	return s.entries(s.read.DeadLetters(ctx, db.DeadLettersParams{
-		Before: int64(before), Refused: sql.NullString{String: string(ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0}, N: int64(n),
+		Before: int64(before), Refused: sql.NullString{String: string(ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0},
+		Only: sql.NullString{String: string(why), Valid: why != ""}, N: int64(n),
 	}))
 }
 
@@ -367,31 +372,6 @@ func (s *Store) Conversation(ctx context.Context, chain *Chain, key string) (Rec
 		}
 	}
 	return r, nil
-}
-
-// ConversationInfo is a conversation in a list.
-type ConversationInfo struct {
-	Key      string
-	Settings Settings
-	Turns    int64
-	Newest   MessageID
-}
-
-// Conversations reads up to n conversations of a channel, latest first.
-// before is the Newest of the last one of the page before; 0 starts.
-func (s *Store) Conversations(ctx context.Context, channel int64, before MessageID, n int) ([]ConversationInfo, error) {
-	if before == 0 {
-		before = 1<<63 - 1
-	}
-	rows, err := s.read.Conversations(ctx, db.ConversationsParams{Channel: channel, Before: int64(before), N: int64(n)})
-	if err != nil {
-		return nil, fmt.Errorf("read conversations: %w", err)
-	}
-	out := make([]ConversationInfo, len(rows))
-	for i, r := range rows {
-		out[i] = ConversationInfo{Key: r.Key, Settings: Settings{Agent: r.Agent, Muted: r.Muted != 0}, Turns: r.Turns, Newest: MessageID(r.Head)}
-	}
-	return out, nil
 }
 
 // Entry makes the entry of a row that was just committed.

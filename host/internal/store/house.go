@@ -67,9 +67,16 @@ func (b *broom) sweepRemoved(ctx context.Context) error {
 				}
 			}
 		}
-		if err := b.change(func(q *db.Queries) error { return q.DeleteRemoved(ctx, channel) }); err != nil {
+		err = b.change(func(q *db.Queries) error {
+			if err := q.SetPurgedAt(ctx, 0); err != nil {
+				return err
+			}
+			return q.DeleteRemoved(ctx, channel)
+		})
+		if err != nil {
 			return err
 		}
+		b.erased.Store(true)
 		b.log.Info("messages deleted", "why", "their channel was deleted", "count", deleted)
 	}
 	return ctx.Err()
@@ -92,6 +99,9 @@ func (b *broom) sweepConversation(ctx context.Context, id, head int64) (deleted 
 		err = b.step(ctx, func(q *db.Queries) ([]string, error) {
 			files, err := erase(ctx, q, ids)
 			if err != nil {
+				return nil, err
+			}
+			if err := q.DeleteRecent(ctx, ids); err != nil {
 				return nil, err
 			}
 			return files, q.SetConversationHead(ctx, db.SetConversationHeadParams{Head: head, ID: id})

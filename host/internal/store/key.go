@@ -13,18 +13,19 @@ import (
 
 // Key is a credential of the API without its secret.
 type Key struct {
-	Token  // its id is never 0, and never used again; it has no owner
-	Name   string
-	Scopes []string
+	Token    // its id is never 0, and never used again; it has no owner
+	Name     string
+	Scopes   []string
+	Channels []string // ids of those that it is limited to, also of deleted ones; empty = all
 }
 
-// CreateKey adds a key. Errors are ErrNameTaken, by a key that is not revoked,
-// ErrTokenTaken and those of storage.
-func (s *Store) CreateKey(ctx context.Context, name string, scopes []string, n NewToken, by Change) (Key, error) {
+// CreateKey adds a key as k says: its name, scopes and channels. Errors are
+// ErrNameTaken, by a key that is not revoked, ErrTokenTaken and those of storage.
+func (s *Store) CreateKey(ctx context.Context, k Key, n NewToken, by Change) (Key, error) {
 	var made Key
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.InsertKey(ctx, db.InsertKeyParams{
-			Name: name, Hash: n.Hash, Hint: n.Hint, Scopes: list(scopes), CreatedAt: s.now().UnixMilli(), ExpiresAt: nullTime(n.ExpiresAt),
+			Name: k.Name, Hash: n.Hash, Hint: n.Hint, Scopes: list(k.Scopes), Channels: list(k.Channels), CreatedAt: s.now().UnixMilli(), ExpiresAt: nullTime(n.ExpiresAt),
 		})
 		switch {
 		case breaks(err, "api_key.name"):
@@ -47,29 +48,37 @@ func (s *Store) CreateKey(ctx context.Context, name string, scopes []string, n N
 func (s *Store) RevokeKey(ctx context.Context, ref string, by Change) (Key, error) {
 	var found Key
 	err := s.change(func(q *db.Queries) error {
-		var row db.ApiKey
-		id, err := strconv.ParseInt(ref, 10, 64)
-		if err == nil {
-			row, err = q.KeyByID(ctx, id)
-		} else {
-			row, err = q.LiveKeyByName(ctx, ref)
-		}
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("read key: %w", err)
-		}
-		if found, err = key(row); err != nil || !found.RevokedAt.IsZero() {
+		var err error
+		if found, err = keyByRef(ctx, q, ref); err != nil || !found.RevokedAt.IsZero() {
 			return err
 		}
-		if err := q.RevokeKey(ctx, db.RevokeKeyParams{RevokedAt: nullTime(s.now()), ID: row.ID}); err != nil {
+		if err := q.RevokeKey(ctx, db.RevokeKeyParams{RevokedAt: nullTime(s.now()), ID: found.ID}); err != nil {
 			return fmt.Errorf("revoke key: %w", err)
 		}
 		by.Target = found.Name
 		return s.audit(ctx, q, by)
 	})
 	return found, err
+}
+
+// Key reads a key by its id or, if it is live, its name.
+func (s *Store) Key(ctx context.Context, ref string) (Key, error) { return keyByRef(ctx, s.read, ref) }
+
+func keyByRef(ctx context.Context, q *db.Queries, ref string) (Key, error) {
+	var row db.ApiKey
+	id, err := strconv.ParseInt(ref, 10, 64)
+	if err == nil {
+		row, err = q.KeyByID(ctx, id)
+	} else {
+		row, err = q.LiveKeyByName(ctx, ref)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, ErrNotFound
+	}
+	if err != nil {
+		return Key{}, fmt.Errorf("read key: %w", err)
+	}
+	return key(row)
 }
 
 // KeyByHash finds a key, live or not.
@@ -105,6 +114,9 @@ func key(r db.ApiKey) (Key, error) {
 	})}
 	if err := json.Unmarshal([]byte(r.Scopes), &k.Scopes); err != nil {
 		return Key{}, fmt.Errorf("key %s: scopes: %w", r.Name, err)
+	}
+	if err := json.Unmarshal([]byte(r.Channels), &k.Channels); err != nil {
+		return Key{}, fmt.Errorf("key %s: channels: %w", r.Name, err)
 	}
 	return k, nil
 }

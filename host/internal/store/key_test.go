@@ -16,14 +16,14 @@ func TestKeys(t *testing.T) {
 	s := opened(t)
 	by := Change{Actor: "test", Action: "key"}
 	later := time.Now().Add(time.Hour)
-	a, err := s.CreateKey(t.Context(), "app", []string{"agent:run"}, NewToken{Hash: []byte("a"), Hint: "aaaa", ExpiresAt: later}, by)
+	a, err := s.CreateKey(t.Context(), Key{Name: "app", Scopes: []string{"agent:run"}}, NewToken{Hash: []byte("a"), Hint: "aaaa", ExpiresAt: later}, by)
 	if err != nil || a.ID == 0 || !slices.Equal(a.Scopes, []string{"agent:run"}) || !a.Live(time.Now()) || a.Live(later.Add(time.Second)) {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if _, err := s.CreateKey(t.Context(), "app", nil, NewToken{Hash: []byte("b")}, by); !errors.Is(err, ErrNameTaken) {
+	if _, err := s.CreateKey(t.Context(), Key{Name: "app"}, NewToken{Hash: []byte("b")}, by); !errors.Is(err, ErrNameTaken) {
 		t.Errorf("a second key of the name: %v", err)
 	}
-	if _, err := s.CreateKey(t.Context(), "other", nil, NewToken{Hash: []byte("a")}, by); !errors.Is(err, ErrTokenTaken) {
+	if _, err := s.CreateKey(t.Context(), Key{Name: "other"}, NewToken{Hash: []byte("a")}, by); !errors.Is(err, ErrTokenTaken) {
 		t.Errorf("a second key of the hash: %v", err)
 	}
 	if _, err := s.RevokeKey(t.Context(), "nobody", by); !errors.Is(err, ErrNotFound) {
@@ -35,7 +35,7 @@ func TestKeys(t *testing.T) {
 	if k, err := s.KeyByHash(t.Context(), []byte("a")); err != nil || k.Live(time.Now()) {
 		t.Errorf("revoked: %+v, %v", k, err)
 	}
-	b, err := s.CreateKey(t.Context(), "app", []string{"agent:run"}, NewToken{Hash: []byte("c")}, by)
+	b, err := s.CreateKey(t.Context(), Key{Name: "app", Scopes: []string{"agent:run"}}, NewToken{Hash: []byte("c")}, by)
 	if err != nil || b.ID == a.ID {
 		t.Fatalf("the name is free again: %+v, %v", b, err)
 	}
@@ -46,7 +46,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("list: %+v, %v", all, err)
 	}
 	at := time.Now().Truncate(time.Millisecond)
-	if err := s.Touch(t.Context(), nil, nil, Uses{b.ID: at}); err != nil {
+	if err := s.Touch(t.Context(), nil, nil, Uses{b.ID: at}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if k, err := s.KeyByHash(t.Context(), []byte("c")); err != nil || !k.LastUsedAt.Equal(at) {

@@ -301,8 +301,12 @@ func (b *broom) stepOf(ctx context.Context, w *round, rows []db.OldMessagesRow) 
 			return nil, err
 		}
 		slices.Sort(conversations)
-		if err := q.DeleteEmptyConversations(ctx, slices.Compact(conversations)); err != nil {
+		conversations = slices.Compact(conversations)
+		if err := q.DeleteEmptyConversations(ctx, conversations); err != nil {
 			return nil, fmt.Errorf("delete conversations: %w", err)
+		}
+		if err := q.KeepRecent(ctx, conversations); err != nil {
+			return nil, fmt.Errorf("list conversations without messages: %w", err)
 		}
 		for channel, id := range newest {
 			if err := q.SetGone(ctx, db.SetGoneParams{Gone: id, ID: channel}); err != nil {
@@ -335,6 +339,7 @@ func (b *broom) step(ctx context.Context, fn func(*db.Queries) ([]string, error)
 		return err
 	}
 	worked := time.Since(began)
+	b.erased.Store(true)
 	b.dropFiles(files)
 	rest(ctx, worked)
 	return ctx.Err()
@@ -364,7 +369,11 @@ func (b *broom) saveSwept(ctx context.Context, w *round) error {
 
 // rest waits after work, for the sake of everybody else.
 func rest(ctx context.Context, worked time.Duration) {
-	wait := time.NewTimer(min(sweepPause*worked, longestRest))
+	sleep(ctx, min(sweepPause*worked, longestRest))
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	wait := time.NewTimer(d)
 	defer wait.Stop()
 	select {
 	case <-wait.C:

@@ -132,7 +132,7 @@ func (h *shelf) check(t *rapid.T) {
 		t.Fatal(err)
 	}
 	h.same(t, "the whole log", all, func(kept) bool { return true }, false)
-	dead, err := h.s.Dead(t.Context(), 0, 0, 10_000)
+	dead, err := h.s.Dead(t.Context(), 0, "", 0, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}

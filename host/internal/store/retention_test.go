@@ -220,7 +220,7 @@ func TestEmptyConversations(t *testing.T) {
 	if err := s.broom.sweepOver(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Conversations(t.Context(), chain.Channel, 0, 10)
+	all, err := s.Conversations(t.Context(), []int64{chain.Channel}, 0, 10)
 	if err != nil || len(all) != 1 || all[0].Key != "muted" {
 		t.Fatalf("conversations: %+v, %v", all, err)
 	}

@@ -100,7 +100,7 @@ type Unit struct {
 	// if this one is to be; nil = none. It fails with it.
 	Behind *Unit
 
-	// Done runs on the writer after the commit, or after it failed. It must
+	// Done runs on the writer (see also Leader) after the commit, or after it failed. It must
 	// not block and must not call the store, except for Append.
 	Done func(Result)
 

@@ -90,6 +90,22 @@ func Check(ctx context.Context, path string) error {
 	return nil
 }
 
+// EndSessions ends all sessions in a database file that no host uses.
+func EndSessions(ctx context.Context, path string) error {
+	d, err := openSQL(path, "rw", 1)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if there, err := has(ctx, d, "session"); err != nil || !there { // of an older schema
+		return err
+	}
+	if _, err := d.ExecContext(ctx, "DELETE FROM session"); err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	return nil
+}
+
 // Lock takes the data directory for whoever is not a host; release it. It is
 // made if need be. The error says if a host uses it.
 func Lock(dir string) (release func() error, err error) {

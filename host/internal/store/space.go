@@ -18,6 +18,7 @@ const (
 const (
 	rowSpace    = 512
 	commitSpace = 32 << 10
+	pageSpace   = 4 << 10 // of one page
 )
 
 // reclaimPause is the least time between two attempts to make room.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -46,6 +47,10 @@ type Options struct {
 	// Names lists the attachments that a stored message names; nil = none. It
 	// must not keep what it gets.
 	Names func(parts, meta []byte) []string
+
+	// Sealing keeps secrets from whoever reads the file. The zero value leaves
+	// them in clear: for tests and tools that store none.
+	Sealing Sealing
 }
 
 // Store is the database of one host. All methods are safe for concurrent use.
@@ -61,6 +66,12 @@ type Store struct {
 	w       *writer
 	open    *unfinished
 	broom   *broom
+	vault   vault
+	// erased is set when messages were deleted: their words are to leave the index.
+	erased atomic.Bool
+	// searching is held by those who search.
+	searching   chan struct{}
+	deadCounter deadCounter
 
 	mu     sync.Mutex // guards chains and files
 	chains map[int64]*Chain
@@ -75,7 +86,7 @@ type Store struct {
 // if need be. It refuses a directory that another host uses and a schema newer
 // than this program.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
-	s := &Store{log: o.Log, now: o.Now, chains: map[int64]*Chain{}}
+	s := &Store{log: o.Log, now: o.Now, chains: map[int64]*Chain{}, searching: make(chan struct{}, searchers)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -119,6 +130,12 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	if err := migrate(ctx, s.admin, o.BackUp); err != nil {
 		return err
 	}
+	if err := s.emptyLog(ctx); err != nil {
+		return err
+	}
+	if s.vault, err = o.Sealing.open(ctx, db.New(s.admin)); err != nil {
+		return err
+	}
 	if s.readDB, err = openSQL(path, "ro", readers, busy, "query_only(1)"); err != nil {
 		return err
 	}
@@ -132,6 +149,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ids{now: s.now}, names: o.Names,
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
 	}
+	s.w.stats.Batch.OfSizes()
 	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}, days: newAlmanac(s.log, s.now)}
 	if err := s.resume(ctx); err != nil {
 		return err
@@ -148,6 +166,8 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.wg.Go(func() { s.w.serve(context.WithoutCancel(ctx)) })
 	s.wg.Go(func() { s.keepHouse(ctx) })
 	s.wg.Go(func() { s.broom.sweep(ctx) })
+	s.erased.Store(true) // perhaps, by the process before
+	s.wg.Go(func() { (&indexer{Store: s}).index(ctx) })
 	return nil
 }
 
@@ -186,6 +206,20 @@ func migrate(ctx context.Context, d *sql.DB, backUp func(context.Context, int64)
 		return fmt.Errorf("migrate database: %w", err)
 	}
 	return nil
+}
+
+// emptyLog moves the write-ahead log that migrations or a crash left into the
+// database and gives its room back: on a small disk it would never be enough to do
+// that later. On a full disk, or while another program reads, the log stays.
+func (s *Store) emptyLog(ctx context.Context) error {
+	_, err := s.admin.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	if reason := fatality(err); reason != nil {
+		return fmt.Errorf("move the write-ahead log into the database: %w: %w", reason, err)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("write-ahead log not moved into the database yet", "error", err)
+	}
+	return ctx.Err()
 }
 
 // resume finds where the log ends and which turns were left open.

@@ -107,9 +107,9 @@ func (s *Store) Tokens(ctx context.Context, channel, after int64, n int) ([]Toke
 // Uses are when credentials were last used, by id.
 type Uses = map[int64]time.Time
 
-// Touch notes when tokens of channels, keys of agents and keys of the API were
-// last used.
-func (s *Store) Touch(ctx context.Context, tokens, keys, apiKeys Uses) error {
+// Touch notes when tokens of channels, keys of agents, keys of the API and
+// sessions were last used.
+func (s *Store) Touch(ctx context.Context, tokens, keys, apiKeys, sessions Uses) error {
 	return s.change(func(q *db.Queries) error {
 		for id, at := range tokens {
 			if err := q.TouchToken(ctx, db.TouchTokenParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
@@ -124,6 +124,11 @@ func (s *Store) Touch(ctx context.Context, tokens, keys, apiKeys Uses) error {
 		for id, at := range apiKeys {
 			if err := q.TouchKey(ctx, db.TouchKeyParams{LastUsedAt: nullTime(at), ID: id}); err != nil {
 				return fmt.Errorf("note key use: %w", err)
+			}
+		}
+		for id, at := range sessions {
+			if err := q.TouchSession(ctx, db.TouchSessionParams{At: at.UnixMilli(), ID: id}); err != nil {
+				return fmt.Errorf("note session use: %w", err)
 			}
 		}
 		return nil

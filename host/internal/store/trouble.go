@@ -51,7 +51,13 @@ func (w *writer) attempt(units []*Unit) error {
 	if err := w.room(need(units)); err != nil {
 		return err
 	}
-	return w.transact(units)
+	began := time.Now()
+	err := w.transact(units)
+	if err == nil {
+		w.stats.Commits.Took(began)
+		w.stats.Batch.Observe(int64(len(units)))
+	}
+	return err
 }
 
 // trouble is what others are told of a failed write: an error that wraps
@@ -99,27 +105,27 @@ func resultCode(err error) (code int32, ok bool) {
 	return 0, false
 }
 
-// tend follows a batch: it says when the disk begins and ceases to refuse, and
-// keeps the write-ahead log short.
-func (w *writer) tend(err error) {
+// note follows a batch: it says when the disk begins and ceases to refuse, and
+// reports whether the write-ahead log is so long that it is to be tidied.
+func (w *writer) note(err error) (untidy bool) {
 	var broken *sqliteError
 	switch {
 	case errors.Is(err, ErrRemoved), errors.As(err, &broken) && broken.constraint(): // such as a duplicate
 	case err != nil && w.since.IsZero():
 		w.since = time.Now()
+		w.stats.failing.Store(true)
 		w.log.Error("messages are not stored, and refused until the disk takes them again", "error", err)
 	case err == nil && !w.since.IsZero():
 		w.log.Info("messages are stored again", "after", time.Since(w.since).Round(time.Millisecond).String())
 		w.since = time.Time{}
+		w.stats.failing.Store(false)
 	}
 	was := w.pages
 	w.pages = *w.db.logPages()
 	if w.pages < was || w.due == 0 { // it began anew
 		w.due = checkpointPages
 	}
-	if w.broken == nil && w.pages >= w.due {
-		w.tidy()
-	}
+	return w.broken == nil && w.pages >= w.due
 }
 
 // tidy moves the write-ahead log into the database, as far as readers let it.

@@ -16,7 +16,8 @@ const (
 )
 
 // writer owns the only connection that writes messages, and runs everything
-// else that writes in between. One goroutine, serve, does all of it.
+// else that writes in between. One goroutine, serve, does all of it, but that a
+// Leader may take its place while it waits.
 type writer struct {
 	db *raw
 
@@ -38,12 +39,15 @@ type writer struct {
 	admin                func(context.Context, func(*db.Queries) error) error
 	health               // of the disk
 	pulse                pulse
+	stats                Stats
 
 	mu      sync.Mutex // guards what follows
 	ids     ids
 	queue   []*Unit
 	jobs    []job
-	waiting bool
+	waiting bool // serve waits, and nobody is in its place
+	untidy  bool // a Leader left the log to be tidied
+	crowd   bool // the latest commits had more than one unit
 	closed  bool
 	wake    chan struct{} // capacity 1
 }
@@ -156,7 +160,7 @@ func (w *writer) serve(ctx context.Context) {
 	var spare []*Unit
 	for {
 		w.mu.Lock()
-		for len(w.queue) == 0 && len(w.jobs) == 0 {
+		for len(w.queue) == 0 && len(w.jobs) == 0 && !w.untidy {
 			if w.closed {
 				w.mu.Unlock()
 				return
@@ -166,10 +170,16 @@ func (w *writer) serve(ctx context.Context) {
 			<-w.wake
 			w.mu.Lock()
 		}
-		units, jobs := w.queue, w.jobs
-		w.queue, w.jobs = spare[:0], nil
+		units, jobs, untidy := w.queue, w.jobs, w.untidy
+		if len(units) > 0 {
+			w.crowd = len(units) > 1
+		}
+		w.queue, w.jobs, w.untidy = spare[:0], nil, false
 		w.mu.Unlock()
 
+		if untidy {
+			w.tidy()
+		}
 		for rest := units; len(rest) > 0; {
 			n := batchLen(rest)
 			w.write(rest[:n])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
@@ -102,7 +103,7 @@ func (s *Supervisor) enableChannel(ctx context.Context, name string, on bool) er
 	if on {
 		action = "plugin.enable"
 	}
-	if row, err = s.Store.UpdateChannel(ctx, row, store.Change{Actor: "admin", Action: action, Target: name}); err != nil {
+	if row, err = s.Store.UpdateChannel(ctx, row, auth.By(ctx, action, name, nil)); err != nil {
 		return fmt.Errorf("channel %s: %w", name, err)
 	}
 	s.Hub.Update(row)

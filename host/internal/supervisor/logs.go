@@ -42,6 +42,7 @@ type logs struct {
 	dropped int        // by the rate limit, since the last kept line
 	words   lastWords
 	changed chan struct{}
+	hider   *strings.Replacer // nil = nothing is hidden
 }
 
 // newLogs is empty. Seqs begin behind base: with the time as such, they ascend
@@ -50,9 +51,32 @@ func newLogs(base int64, onLine func(Line)) *logs {
 	return &logs{limit: rate.NewLimiter(lineRate, lineBurst), onLine: onLine, base: base, last: base, changed: make(chan struct{})}
 }
 
+// hide takes secrets out of all that is kept from now on.
+func (l *logs) hide(secrets []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hider = newHider(secrets)
+}
+
+// clean is the text without secrets.
+func (l *logs) clean(text string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cleaned(text)
+}
+
+// cleaned is clean for who holds the mutex.
+func (l *logs) cleaned(text string) string {
+	if l.hider == nil {
+		return text
+	}
+	return l.hider.Replace(text)
+}
+
 // add keeps a line of the plugin, unless it writes too many.
 func (l *logs) add(stream, text string) {
 	l.mu.Lock()
+	text = l.cleaned(text)
 	if stream == streamStderr {
 		l.words.hear(text)
 	}
@@ -74,7 +98,7 @@ func (l *logs) note(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noteDropped()
-	l.keep(streamHost, text)
+	l.keep(streamHost, l.cleaned(text))
 }
 
 // noteDropped tells of lines that the rate limit took. The mutex must be held.

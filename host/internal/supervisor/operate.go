@@ -36,6 +36,18 @@ func (s *Supervisor) Plugin(name string) (config.Plugin, bool) {
 	return v.entry(), true
 }
 
+// Users are the plugins, as they run, that use each secret of the secret store.
+func (s *Supervisor) Users() map[string][]string {
+	users := map[string][]string{}
+	for _, v := range s.services() {
+		p := v.entry()
+		for _, name := range p.Secrets {
+			users[name] = append(users[name], p.Name)
+		}
+	}
+	return users
+}
+
 // Logs returns up to n of the newest kept lines after seq, oldest first, and a
 // channel that is closed when there are more.
 func (s *Supervisor) Logs(name string, after int64, n int) ([]Line, <-chan struct{}, error) {

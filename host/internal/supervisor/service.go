@@ -190,6 +190,7 @@ var errWished = errors.New("stopped by the operator")
 
 // rest waits in a state until something else is wanted.
 func (v *service) rest(ctx context.Context, o order, s State, reason string) {
+	reason = v.logs.clean(reason)
 	if s == Quarantined {
 		v.sup.Log.Error("plugin quarantined", "plugin", o.plugin.Name, "reason", reason)
 		v.logs.note("quarantined: " + reason)
@@ -203,10 +204,10 @@ func (v *service) rest(ctx context.Context, o order, s State, reason string) {
 
 // pause waits for the next start after a failure.
 func (v *service) pause(ctx context.Context, o order, d time.Duration, why error) {
-	at := time.Now().Add(d)
-	v.sup.Log.Warn("plugin failed, will start again", "plugin", o.plugin.Name, "reason", why, "in", d.Round(time.Millisecond))
-	v.logs.note(fmt.Sprintf("failed: %v; starts again in %s", why, d.Round(10*time.Millisecond)))
-	v.set(func(st *Status) { st.State, st.Reason, st.Pid, st.NextStart = Backoff, why.Error(), 0, at })
+	at, said := time.Now().Add(d), v.logs.clean(why.Error())
+	v.sup.Log.Warn("plugin failed, will start again", "plugin", o.plugin.Name, "reason", said, "in", d.Round(time.Millisecond))
+	v.logs.note(fmt.Sprintf("failed: %s; starts again in %s", said, d.Round(10*time.Millisecond)))
+	v.set(func(st *Status) { st.State, st.Reason, st.Pid, st.NextStart = Backoff, said, 0, at })
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

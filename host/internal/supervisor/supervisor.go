@@ -37,6 +37,9 @@ const (
 	Stopping    State = "stopping"
 )
 
+// States lists them.
+var States = [...]State{Disabled, Starting, Running, Backoff, Quarantined, Stopping}
+
 // Status is what is known of one plugin.
 type Status struct {
 	Name      string
@@ -259,6 +262,7 @@ func (s *Supervisor) add(ctx context.Context, p config.Plugin) {
 		l = newLogs(time.Now().UnixMicro(), func(line Line) { s.Log.Info("plugin wrote", "plugin", name, "stream", line.Stream, "line", line.Text) })
 		s.logs[name] = l
 	}
+	l.hide(p.Hidden)
 	v := newService(s, p, l)
 	s.plugins[p.Name] = v
 	if !slices.Contains(s.order, p.Name) {

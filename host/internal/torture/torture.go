@@ -43,16 +43,8 @@ func Report(t testing.TB, r Row) {
 	if r.Lost+r.Duplicated+r.Disordered > 0 {
 		t.Errorf("%s: %d lost, %d duplicated, %d out of order", r.Fault, r.Lost, r.Duplicated, r.Disordered)
 	}
-	if !Long() {
-		return
-	}
-	f, err := os.OpenFile(os.Getenv(env), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteString(line)
-	if cerr := f.Close(); err != nil || cerr != nil {
-		t.Fatal(err, cerr)
+	if Long() {
+		add(t, os.Getenv(env), line)
 	}
 }
 

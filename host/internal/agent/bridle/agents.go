@@ -17,6 +17,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -76,6 +77,7 @@ type Options struct {
 	Adopt    func(ctx context.Context, name string) error // makes one that came with the host's key and is not there; nil = none is
 	Patience time.Duration                                // 0 = DefaultPatience
 	Grace    time.Duration                                // 0 = DefaultGrace
+	Failures *edge.Failures                               // counts wrong keys; nil = nobody does
 	Log      *slog.Logger                                 // nil = none
 }
 
@@ -203,6 +205,9 @@ type hello struct {
 	AgentID string `json:"agentId"`
 }
 
+// wrongKey is the one answer to whatever is wrong with a key.
+const wrongKey = "the apiKey does not open this agent"
+
 // Open implements socketio.Namespace.
 func (s *Agents) Open(socket *socketio.Socket, auth json.RawMessage) socketio.Handler {
 	l := &link{agents: s, socket: socket, gone: make(chan struct{})}
@@ -217,17 +222,21 @@ func (s *Agents) Open(socket *socketio.Socket, auth json.RawMessage) socketio.Ha
 	case h.AgentID == "":
 		return s.refuse(l, CodeMissingAgentID, "the handshake has no agentId")
 	}
+	if s.Failures.Allow(socket.Remote(), edge.AgentKeys) > 0 {
+		return s.refuse(l, CodeInvalidToken, wrongKey)
+	}
 	a, key, expires, err := s.admit(h)
 	switch {
 	case errors.Is(err, errRefused):
-		return s.refuse(l, CodeInvalidToken, "the apiKey does not open this agent")
+		s.Failures.Failed(socket.Remote(), edge.AgentKeys, h.AgentID+"/"+h.APIKey)
+		return s.refuse(l, CodeInvalidToken, wrongKey)
 	case err != nil:
 		s.Log.Error("agent's key not checked", "remote", socket.Remote(), "error", err)
 		return s.refuse(l, CodeUnavailable, "the key could not be checked: try again later")
 	}
 	l.agent, l.key, l.expires = a, key, expires
 	if !a.enter(l) {
-		return s.refuse(l, CodeInvalidToken, "the apiKey does not open this agent")
+		return s.refuse(l, CodeInvalidToken, wrongKey)
 	}
 	s.Log.Info("agent connected", "agent", a.row.Name, "remote", socket.Remote())
 	s.tell(a)

@@ -81,7 +81,10 @@ func (f *Front) Open(s *socketio.Socket, auth json.RawMessage) socketio.Handler 
 	case h.AgentID == "":
 		return b.refuse(agents.CodeMissingAgentID, "the handshake has no agentId")
 	}
-	u, err := f.check(h.Token)
+	u, wait, err := f.checkFrom(s.Remote(), h.Token)
+	if wait > 0 {
+		err = errToken
+	}
 	if err != nil {
 		return b.refuse(agents.CodeInvalidToken, err.Error())
 	}

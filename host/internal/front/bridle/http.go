@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
@@ -61,9 +62,14 @@ func (h routes) on(next http.HandlerFunc) http.HandlerFunc {
 func (h routes) asUser(next func(http.ResponseWriter, *http.Request, *user)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		u, err := user{}, errToken
+		u, wait, err := user{}, time.Duration(0), errToken
 		if strings.EqualFold(scheme, "Bearer") {
-			u, err = h.f.check(strings.TrimSpace(token))
+			u, wait, err = h.f.checkFrom(r.RemoteAddr, strings.TrimSpace(token))
+		}
+		if wait > 0 {
+			w.Header().Set("Retry-After", edge.Seconds(wait))
+			h.problem(w, http.StatusTooManyRequests, edge.TooManyFailures)
+			return
 		}
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")

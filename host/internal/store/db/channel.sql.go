@@ -9,45 +9,6 @@ import (
 	"context"
 )
 
-const audits = `-- name: Audits :many
-SELECT id, at, actor, "action", target, detail FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2
-`
-
-type AuditsParams struct {
-	Before int64
-	N      int64
-}
-
-func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error) {
-	rows, err := q.db.QueryContext(ctx, audits, arg.Before, arg.N)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Audit{}
-	for rows.Next() {
-		var i Audit
-		if err := rows.Scan(
-			&i.ID,
-			&i.At,
-			&i.Actor,
-			&i.Action,
-			&i.Target,
-			&i.Detail,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const channelByID = `-- name: ChannelByID :one
 SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id = ?
 `
@@ -191,29 +152,6 @@ DELETE FROM pending WHERE channel = ?
 
 func (q *Queries) DeletePendingOfChannel(ctx context.Context, channel int64) error {
 	_, err := q.db.ExecContext(ctx, deletePendingOfChannel, channel)
-	return err
-}
-
-const insertAudit = `-- name: InsertAudit :exec
-INSERT INTO audit (at, actor, action, target, detail) VALUES (?, ?, ?, ?, ?)
-`
-
-type InsertAuditParams struct {
-	At     int64
-	Actor  string
-	Action string
-	Target string
-	Detail string
-}
-
-func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error {
-	_, err := q.db.ExecContext(ctx, insertAudit,
-		arg.At,
-		arg.Actor,
-		arg.Action,
-		arg.Target,
-		arg.Detail,
-	)
 	return err
 }
 

@@ -40,7 +40,7 @@ func (q *Queries) ChannelByKind(ctx context.Context, kind string) (Channel, erro
 }
 
 const insertKey = `-- name: InsertKey :one
-INSERT INTO api_key (name, hash, hint, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at
+INSERT INTO api_key (name, hash, hint, scopes, channels, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at, channels
 `
 
 type InsertKeyParams struct {
@@ -48,6 +48,7 @@ type InsertKeyParams struct {
 	Hash      []byte
 	Hint      string
 	Scopes    string
+	Channels  string
 	CreatedAt int64
 	ExpiresAt sql.NullInt64
 }
@@ -58,6 +59,7 @@ func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) (ApiKey, e
 		arg.Hash,
 		arg.Hint,
 		arg.Scopes,
+		arg.Channels,
 		arg.CreatedAt,
 		arg.ExpiresAt,
 	)
@@ -72,6 +74,7 @@ func (q *Queries) InsertKey(ctx context.Context, arg InsertKeyParams) (ApiKey, e
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.Channels,
 	)
 	return i, err
 }
@@ -98,7 +101,7 @@ func (q *Queries) InsertThread(ctx context.Context, arg InsertThreadParams) erro
 }
 
 const keyByHash = `-- name: KeyByHash :one
-SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE hash = ?
+SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at, channels FROM api_key WHERE hash = ?
 `
 
 func (q *Queries) KeyByHash(ctx context.Context, hash []byte) (ApiKey, error) {
@@ -114,12 +117,13 @@ func (q *Queries) KeyByHash(ctx context.Context, hash []byte) (ApiKey, error) {
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.Channels,
 	)
 	return i, err
 }
 
 const keyByID = `-- name: KeyByID :one
-SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE id = ?
+SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at, channels FROM api_key WHERE id = ?
 `
 
 func (q *Queries) KeyByID(ctx context.Context, id int64) (ApiKey, error) {
@@ -135,12 +139,13 @@ func (q *Queries) KeyByID(ctx context.Context, id int64) (ApiKey, error) {
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.Channels,
 	)
 	return i, err
 }
 
 const keys = `-- name: Keys :many
-SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at, channels FROM api_key WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type KeysParams struct {
@@ -167,6 +172,7 @@ func (q *Queries) Keys(ctx context.Context, arg KeysParams) ([]ApiKey, error) {
 			&i.ExpiresAt,
 			&i.RevokedAt,
 			&i.LastUsedAt,
+			&i.Channels,
 		); err != nil {
 			return nil, err
 		}
@@ -182,7 +188,7 @@ func (q *Queries) Keys(ctx context.Context, arg KeysParams) ([]ApiKey, error) {
 }
 
 const liveKeyByName = `-- name: LiveKeyByName :one
-SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE name = ? AND revoked_at IS NULL
+SELECT id, name, hash, hint, scopes, created_at, expires_at, revoked_at, last_used_at, channels FROM api_key WHERE name = ? AND revoked_at IS NULL
 `
 
 func (q *Queries) LiveKeyByName(ctx context.Context, name string) (ApiKey, error) {
@@ -198,6 +204,7 @@ func (q *Queries) LiveKeyByName(ctx context.Context, name string) (ApiKey, error
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.Channels,
 	)
 	return i, err
 }

@@ -75,51 +75,6 @@ func (q *Queries) ConversationByKey(ctx context.Context, arg ConversationByKeyPa
 	return i, err
 }
 
-const conversations = `-- name: Conversations :many
-SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ?1 AND head < ?2 AND head > 0
-ORDER BY head DESC LIMIT ?3
-`
-
-type ConversationsParams struct {
-	Channel int64
-	Before  int64
-	N       int64
-}
-
-func (q *Queries) Conversations(ctx context.Context, arg ConversationsParams) ([]Conversation, error) {
-	rows, err := q.db.QueryContext(ctx, conversations, arg.Channel, arg.Before, arg.N)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []Conversation{}
-	for rows.Next() {
-		var i Conversation
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Key,
-			&i.Agent,
-			&i.Muted,
-			&i.Turns,
-			&i.Head,
-			&i.LastIn,
-			&i.LastOut,
-			&i.Offer,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const countPending = `-- name: CountPending :one
 SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
 WHERE p.channel = ?1 AND m.direction = 1
@@ -136,13 +91,15 @@ const deadLetters = `-- name: DeadLetters :many
 SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
 WHERE m.state IN (5, 6) AND m.id < ?1 AND (m.direction = 1 OR m.reason <> ?2)
   AND m.channel = coalesce(CAST(?3 AS INTEGER), m.channel)
-ORDER BY m.id DESC LIMIT ?4
+  AND (CAST(?4 AS TEXT) IS NULL OR m.reason = CAST(?4 AS TEXT))
+ORDER BY m.id DESC LIMIT ?5
 `
 
 type DeadLettersParams struct {
 	Before  int64
 	Refused sql.NullString
 	Channel sql.NullInt64
+	Only    sql.NullString
 	N       int64
 }
 
@@ -151,6 +108,7 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Ent
 		arg.Before,
 		arg.Refused,
 		arg.Channel,
+		arg.Only,
 		arg.N,
 	)
 	if err != nil {
@@ -401,6 +359,39 @@ func (q *Queries) NewestMessage(ctx context.Context) (int64, error) {
 	var id int64
 	err := row.Scan(&id)
 	return id, err
+}
+
+const oldestQueued = `-- name: OldestQueued :many
+SELECT p.message FROM pending p JOIN message m ON m.id = p.message
+WHERE p.channel = ?1 AND m.state = ?2 ORDER BY p.message LIMIT 1
+`
+
+type OldestQueuedParams struct {
+	Channel int64
+	Queued  int64
+}
+
+func (q *Queries) OldestQueued(ctx context.Context, arg OldestQueuedParams) ([]int64, error) {
+	rows, err := q.db.QueryContext(ctx, oldestQueued, arg.Channel, arg.Queued)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var message int64
+		if err := rows.Scan(&message); err != nil {
+			return nil, err
+		}
+		items = append(items, message)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const pendingOfChannel = `-- name: PendingOfChannel :many

@@ -39,6 +39,7 @@ type ApiKey struct {
 	ExpiresAt  sql.NullInt64
 	RevokedAt  sql.NullInt64
 	LastUsedAt sql.NullInt64
+	Channels   string
 }
 
 type Audit struct {
@@ -48,6 +49,10 @@ type Audit struct {
 	Action string
 	Target string
 	Detail string
+	Via    string
+	Remote string
+	Was    sql.NullString
+	Became sql.NullString
 }
 
 type Channel struct {
@@ -104,6 +109,43 @@ type Entry struct {
 	PlatformID      sql.NullString
 	Handle          sql.NullString
 	SettledAt       sql.NullInt64
+}
+
+type Minute struct {
+	Channel  int64
+	At       int64
+	Received int64
+	Sent     int64
+	Failed   int64
+	Refused  int64
+	Queue    int64
+	Latency  []byte
+}
+
+type Operator struct {
+	ID        int64
+	Name      string
+	Password  string
+	CreatedAt int64
+	ChangedAt int64
+}
+
+type Secret struct {
+	ID        int64
+	Name      string
+	Sealed    string
+	CreatedAt int64
+	UpdatedAt int64
+}
+
+type Session struct {
+	ID         int64
+	Hash       []byte
+	CreatedAt  int64
+	ExpiresAt  int64
+	LastUsedAt int64
+	Remote     string
+	UserAgent  string
 }
 
 type Token struct {

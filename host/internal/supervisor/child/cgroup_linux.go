@@ -166,7 +166,7 @@ func enter(dir, controller string, self int) (base string, err error) {
 		return base, nil
 	}
 	leaf := filepath.Join(base, hostCgroup)
-	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // G301: a directory of the cgroup file system
 		return "", fmt.Errorf("cgroup v2: %w", err)
 	}
 	if err := writeTo(leaf+"/cgroup.procs", strconv.Itoa(self)); err != nil {

@@ -5,8 +5,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -26,10 +28,12 @@ func behave(behind func()) {
 //	say TEXT   delivers a message
 //	env        is answered by "env NAME NAME …": what it got of the environment
 //	print N    prints N lines each through os.Stdout and os.Stderr
+//	blab       panics with the password of its config in the message
 //
 // What the host sends is written to every connection as "got TEXT".
 type honest struct {
-	behind func() // nil = it has nothing to hide
+	behind   func() // nil = it has nothing to hide
+	password string // set before anybody connects
 
 	mu    sync.Mutex // guards conns
 	conns []net.Conn
@@ -39,6 +43,7 @@ type honest struct {
 func (a *honest) Run(ctx context.Context, h *sdk.Host) error {
 	var config struct {
 		PortFile string `json:"port_file"`
+		Password string `json:"password"`
 	}
 	if err := h.Config(&config); err != nil {
 		return err
@@ -57,6 +62,7 @@ func (a *honest) Run(ctx context.Context, h *sdk.Host) error {
 			return err
 		}
 	}
+	a.password = config.Password
 	if a.behind != nil {
 		go a.behind()
 	}
@@ -87,6 +93,11 @@ func (a *honest) hear(ctx context.Context, h *sdk.Host, c net.Conn) {
 				names = append(names, name)
 			}
 			fmt.Fprintln(c, "env", strings.Join(names, " "))
+		case "blab":
+			fmt.Printf("%s %q %x\n", a.password, a.password, a.password)
+			fmt.Fprintln(os.Stderr, base64.StdEncoding.EncodeToString([]byte(a.password)), url.QueryEscape(a.password))
+			h.Log.Error("can't log in", "password", a.password)
+			panic("hostile: can't log in with " + a.password)
 		case "print":
 			var n int
 			_, _ = fmt.Sscan(rest, &n)

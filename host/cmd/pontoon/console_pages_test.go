@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestConsolePages looks at every page as a host in use shows it: at 360 and 1440
+// points, light and dark, for what keeps people out. `make screenshots` keeps the
+// pictures.
+func TestConsolePages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "plugins.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "plugins:\n  - {name: webchat, command: [%q, adapter, run, webchat], config: {listen: \"127.0.0.1:0\"}}\n"+
+		"  - {name: broken, command: [/bin/false], restart: {backoff: 100ms, max_backoff: 200ms, quarantine_after: 2}}\n", pontoonBinary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := startHost(t, "--plugins", file)
+	p := h.console("agents/new")
+	p.Accessible("agent-kinds")
+
+	h.must(nil, "POST", "/agents", `{"name":"helper","kind":"websocket"}`)
+	h.must(nil, "POST", "/agents", `{"name":"hook","kind":"webhook","config":{"url":"https://agent.example.org/"}}`)
+	support := h.attach(h.channel("support", `,"accept_capabilities":["text","buttons","typing"]`), "text", "buttons", "card", "telepathy")
+	support.ask("room/1", "hello", "echo: hello")
+	h.channel("irc-home", `,"queue":true,"agent":"helper"`)
+	h.must(nil, "POST", "/channels/irc-home/messages", `{"conversation_id":"#ops","text":"for later"}`)
+	h.channel("night", `,"enabled":false`)
+	eventually(t, "the broken plugin is given up", func() bool {
+		var st struct{ State string }
+		h.must(&st, "GET", "/plugins/broken", "")
+		return st.State == "quarantined"
+	})
+
+	message := h.history("support")[0].ID
+	for name, path := range map[string]string{
+		"overview": "", "channels": "channels", "channel-new": "channels/new", "channel": "channels/support", "channel-queued": "channels/irc-home",
+		"channel-plugin": "channels/webchat", "channel-edit": "channels/support/edit", "adapters": "adapters", "plugins": "plugins", "plugin": "plugins/webchat",
+		"plugin-quarantined": "plugins/broken", "agents": "agents", "agent": "agents/helper", "agent-webhook": "agents/hook", "agent-edit": "agents/hook/edit",
+		"agent-new": "agents/new?kind=websocket", "agent-new-webhook": "agents/new?kind=webhook", "conversations": "conversations",
+		"conversation": "conversations/support?c=" + url.QueryEscape("room/1"), "message": "messages/" + message, "dead": "dead", "account": "account", "missing": "no-such-page",
+	} {
+		p.Go(h.url + "/console/" + path)
+		p.Accessible(name)
+	}
+	p.Quiet()
+
+	p.Go(h.url + "/console/adapters")
+	p.Shows("not allowed by the channel's policy")
+	p.Shows("not known to this host")
+	p.Go(h.url + "/console/plugins/broken")
+	p.Press("Lift the quarantine and start")
+	p.Shows("is being stopped and started again")
+	p.Is("its lines come by themselves", "document.querySelectorAll('.log li').length > 6")
+
+	if err := os.WriteFile(file, []byte("plugins:\n  - {name: webchat, comand: [x]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Go(h.url + "/console/plugins")
+	p.Press("Reload plugins.yaml")
+	p.Shows("nothing changed")
+	p.Is("each line is named", "document.querySelector('.problem code').innerText.includes('plugins.yaml:2')")
+	p.Accessible("plugins-refused")
+
+	p.Go(h.url + "/console/agents/hook/edit")
+	p.Type("config.url", "ftp://x")
+	p.Press("Save")
+	p.Is("the fault stands beside its field", "document.getElementById('config.url').matches('[aria-invalid=true]')")
+	p.Accessible("agent-refused")
+	p.Type("config.url", "https://other.example.org/")
+	p.Press("Save")
+	p.Shows("Saved.")
+	p.Shows("https://other.example.org/")
+	p.Go(h.url + "/console/agents/helper")
+	p.Press("Rotate the key")
+	p.Is("the key is shown once", "document.getElementById('secret').textContent.length > 20")
+	p.Accessible("agent-key")
+	p.Go(h.url + "/console/agents/helper")
+	p.Type("confirm", "helper")
+	p.Press("Delete helper")
+	p.Shows("in use by channel irc-home")
+}

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/search"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// SearchResult is a message that was found.
+type SearchResult struct {
+	ChannelID string         `json:"channel_id"`
+	Channel   string         `json:"channel"`
+	Snippet   []SnippetPiece `json:"snippet" doc:"Where it says what was looked for, in pieces of plain text that follow one another"`
+	Message   Message        `json:"message"`
+}
+
+// SnippetPiece is a piece of a snippet.
+type SnippetPiece struct {
+	Text  string `json:"text"`
+	Match bool   `json:"match" doc:"What was looked for; else what is around it"`
+}
+
+// SearchResults is a page of what was found, newest first.
+type SearchResults struct {
+	Results    []SearchResult `json:"results"`
+	NextCursor string         `json:"next_cursor,omitempty" doc:"Also with fewer results than the limit, if time was up: go on with it"`
+	Partial    bool           `json:"partial" doc:"Time was up before the page was full"`
+	Behind     int64          `json:"behind" doc:"Messages that no search finds yet, since the index does not have them; counted up to 100,000"`
+}
+
+func (s *server) search() {
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/search", "search-messages",
+		"Messages with all the words, newest first. \"A phrase\", -not, from:NAME, channel:NAME, state:STATE, before:DAY, after:DAY (UTC); the last word may be a beginning", 200, 404, 422)), s.searchMessages)
+}
+
+func (s *server) searchMessages(ctx context.Context, in *struct {
+	Page
+	Query   string `query:"q" required:"true" maxLength:"500" doc:"What to look for"`
+	Channel string `query:"channel" maxLength:"64" doc:"Only in this channel"`
+}) (*body[SearchResults], error) {
+	q, err := search.Parse(in.Query)
+	if err != nil {
+		return nil, field(http.StatusUnprocessableEntity, "query.q", err.Error(), clip(in.Query))
+	}
+	before, err := in.after()
+	if err != nil {
+		return nil, err
+	}
+	f := store.Find{Query: q, Cursor: store.MessageID(before), N: in.Limit}
+	if err := s.narrow(ctx, &f, in.Channel); err != nil {
+		return nil, err
+	}
+	found, err := s.Store.Search(ctx, f)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, huma.Error503ServiceUnavailable("the search took too long: look for rarer words, or in one channel")
+	}
+	if err != nil {
+		return nil, s.fault(err, "search")
+	}
+	names := s.channelNames()
+	out := SearchResults{Results: []SearchResult{}, Behind: found.Behind, Partial: found.Next != 0 && len(found.Entries) < in.Limit}
+	for i, e := range found.Entries {
+		row, there, err := names.of(ctx, e.Channel)
+		if err != nil {
+			return nil, s.fault(err, "search")
+		}
+		if !there { // deleted, and about to be swept
+			continue
+		}
+		r := SearchResult{ChannelID: row.ID, Channel: row.Name, Message: s.showMessage(e), Snippet: []SnippetPiece{}}
+		for _, p := range q.Snippet(search.Text(e.Text, e.Parts)) {
+			r.Snippet = append(r.Snippet, SnippetPiece{p.Text, p.Match})
+		}
+		out.Results = append(out.Results, r)
+		s.pace(i)
+	}
+	if found.Next != 0 {
+		out.NextCursor = store.Cursor(int64(found.Next))
+	}
+	return &body[SearchResults]{out}, nil
+}
+
+// narrow says in which channels is looked: those that the caller may read, that
+// are named apart, and that the query names.
+func (s *server) narrow(ctx context.Context, f *store.Find, ref string) error {
+	var err error
+	if f.Channels, err = s.readable(ctx, ref); err != nil {
+		return err
+	}
+	keys := func(names []string) ([]int64, error) {
+		var out []int64
+		for _, name := range names {
+			one, err := s.readable(ctx, name)
+			if err != nil {
+				return nil, field(http.StatusUnprocessableEntity, "query.q", "channel: there is none with this name", clip(name))
+			}
+			out = append(out, one...)
+		}
+		return out, nil
+	}
+	if f.Except, err = keys(f.Query.Without.Channels); err != nil || len(f.Query.Channels) == 0 {
+		return err
+	}
+	named, err := keys(f.Query.Channels)
+	if err != nil {
+		return err
+	}
+	f.Channels = both(f.Channels, named)
+	return nil
+}
+
+// both are the channels of the second list that are in the first one; nil = all.
+func both(may, named []int64) []int64 {
+	if may == nil {
+		return named
+	}
+	out := []int64{}
+	for _, n := range named {
+		for _, m := range may {
+			if n == m {
+				out = append(out, n)
+			}
+		}
+	}
+	return out
+}

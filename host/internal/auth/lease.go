@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// lease is something that goes on for as long as a credential is valid.
+type lease struct {
+	holder Holder
+	end    context.CancelFunc
+}
+
+// Lease is for answers that go on: a context that ends, within about a second,
+// when what its holder came by is revoked, has expired or was logged out. cancel
+// must be called.
+func (g *Gate) Lease(ctx context.Context, h Holder) (_ context.Context, cancel context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	l := &lease{h, end}
+	g.mu.Lock()
+	g.leases[l] = struct{}{}
+	g.mu.Unlock()
+	return ctx, func() {
+		g.mu.Lock()
+		delete(g.leases, l)
+		g.mu.Unlock()
+		end()
+	}
+}
+
+// endLeases ends those whose credential has ended.
+func (g *Gate) endLeases(ctx context.Context) {
+	g.mu.Lock()
+	open := make([]*lease, 0, len(g.leases))
+	for l := range g.leases {
+		open = append(open, l)
+	}
+	g.mu.Unlock()
+	over := map[string]bool{}
+	for _, l := range open {
+		via := l.holder.Via()
+		ended, known := over[via]
+		if !known {
+			ended = g.ended(ctx, l.holder)
+			over[via] = ended
+		}
+		if ended {
+			l.end()
+		}
+	}
+}
+
+// ended reports whether the holder's credential is one no more.
+func (g *Gate) ended(ctx context.Context, h Holder) bool {
+	var t store.Token
+	var err error
+	switch {
+	case h.ID != 0:
+		var k store.Key
+		k, err = g.store.Key(ctx, strconv.FormatInt(h.ID, 10))
+		t = k.Token
+	case h.Session != 0:
+		var s store.Session
+		s, err = g.store.SessionByID(ctx, h.Session)
+		t = idle(s)
+	default: // the key of the data directory lives as long as the host
+		return false
+	}
+	if err != nil {
+		return errors.Is(err, store.ErrNotFound) // trouble of storage ends nothing
+	}
+	return !t.Live(g.now())
+}
+
+// idle is the token of a session that also ends when it is not used.
+func idle(s store.Session) store.Token {
+	t := s.Token
+	if at := t.LastUsedAt.Add(SessionIdle); at.Before(t.ExpiresAt) {
+		t.ExpiresAt = at
+	}
+	return t
+}
+
+// LiveSession reports whether somebody is still logged in at a time.
+func LiveSession(s store.Session, at time.Time) bool { return idle(s).Live(at) }
+
+// How long somebody stays logged in.
+const (
+	SessionIdle = 12 * time.Hour      // without a request
+	SessionLife = 30 * 24 * time.Hour // at most
+)
+
+// AdmitSession is Admit for what a session's cookie holds: it returns who is
+// logged in.
+func (g *Gate) AdmitSession(ctx context.Context, secret string) (Holder, error) {
+	var s store.Session
+	var o store.Operator
+	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (store.Token, error) {
+		var err error
+		s, err = g.store.SessionByHash(ctx, hash)
+		return idle(s), err
+	}, func(ctx context.Context, _ int64) (bool, error) {
+		var err error
+		o, err = g.store.Operator(ctx)
+		return true, err
+	})
+	if err != nil {
+		return Holder{}, g.Failures.note(Login, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sessions[s.ID] = g.now()
+	return Holder{Session: s.ID, Name: o.Name}, nil
+}

@@ -1,0 +1,60 @@
+package bridge
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// record keeps a received frame for who debugs the adapter, with what was said to
+// it. in is nil if it could not be read.
+func (n *Session) record(frame []byte, in *wire.Inbound, err *wire.Error) {
+	ring := n.frames.Load()
+	if ring == nil {
+		if ring = n.slots.Frames.Ring(n.place.channel); ring == nil {
+			return
+		}
+		n.frames.Store(ring)
+	}
+	register := in != nil && in.Type == wire.TypeRegister // it has a token
+	if err != nil {
+		ring.Record(n.conn.Heard(), frames.In, frame, frames.Refused, err.Code, register)
+		return
+	}
+	ring.Record(n.conn.Heard(), frames.In, frame, frames.Accepted, "", register)
+}
+
+// recordSent keeps frames that were written, from at on.
+func (n *Session) recordSent(at time.Time, all [][]byte, err error) {
+	ring := n.frames.Load()
+	if ring == nil {
+		return
+	}
+	verdict := frames.Written
+	if err != nil {
+		verdict = frames.Broken
+	}
+	for _, f := range all {
+		ring.Record(at, frames.Out, f, verdict, "", false)
+	}
+}
+
+// recordEnd keeps why the connection ended, as a frame of its own.
+func (n *Session) recordEnd(err error) {
+	ring := n.frames.Load()
+	if ring == nil || err == nil {
+		return
+	}
+	frame, merr := json.Marshal(struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	}{"close", err.Error()})
+	if merr == nil {
+		ring.Record(time.Now(), frames.Out, frame, frames.Closed, "", false)
+	}
+}
+
+// FramesOf is what is kept of a channel's frames; nil = none are kept.
+func (s *Slots) FramesOf(channel int64) *frames.Ring { return s.Frames.Ring(channel) }

@@ -1,0 +1,110 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+)
+
+func (c *console) audit(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Path+"audit", c.page(c.showAudit))
+}
+
+// auditForm is which lines are wanted.
+type auditForm struct {
+	Actor, Action, Target string
+	From, To              string // days, such as 2026-01-31, both included
+}
+
+// query is what the API takes; what is no day is left out.
+func (f auditForm) query() url.Values {
+	q := url.Values{}
+	for name, v := range map[string]string{"actor": f.Actor, "action": f.Action, "target": f.Target} {
+		if v != "" {
+			q.Set(name, v)
+		}
+	}
+	if day, err := time.Parse(time.DateOnly, f.From); err == nil {
+		q.Set("since", day.Format(time.RFC3339))
+	}
+	if day, err := time.Parse(time.DateOnly, f.To); err == nil {
+		q.Set("until", day.AddDate(0, 0, 1).Format(time.RFC3339))
+	}
+	return q
+}
+
+// auditView is what the Audit page shows.
+type auditView struct {
+	Form   auditForm
+	Lines  []api.AuditEntry
+	Older  string // where older ones are; "" = there are none
+	Export string // where all that is wanted is
+	Some   bool   // not all lines are wanted
+}
+
+func (c *console) showAudit(w http.ResponseWriter, r *http.Request) error {
+	in := r.URL.Query()
+	f := auditForm{in.Get("actor"), in.Get("action"), in.Get("target"), in.Get("from"), in.Get("to")}
+	q := f.query()
+	v := auditView{Form: f, Some: len(q) > 0}
+	q.Set("format", "ndjson")
+	v.Export = "/api/v1/audit?" + q.Encode()
+	q.Del("format")
+	q.Set("limit", "100")
+	q.Set("cursor", in.Get("cursor"))
+	list, err := get[struct {
+		Audit []api.AuditEntry `json:"audit"`
+		Next  string           `json:"next_cursor"`
+	}](c, r, "audit?"+q.Encode())
+	if err != nil {
+		return err
+	}
+	if v.Lines = list.Audit; list.Next != "" {
+		in.Set("cursor", list.Next)
+		v.Older = Path + "audit?" + in.Encode()
+	}
+	c.show(w, r, http.StatusOK, view{Title: "Audit", Nav: navAudit}, auditPage(v))
+	return nil
+}
+
+// auditFact is one field of a line's detail, or one that changed.
+type auditFact struct{ Name, Was, Is string }
+
+// factsOf are what a line says beside who did what.
+func factsOf(e api.AuditEntry) []auditFact {
+	var detail, before, after map[string]json.RawMessage
+	for _, f := range []struct {
+		from json.RawMessage
+		to   *map[string]json.RawMessage
+	}{{e.Detail, &detail}, {e.Before, &before}, {e.After, &after}} {
+		_ = json.Unmarshal(f.from, f.to) // the API sends objects or null
+	}
+	var out []auditFact
+	for name, v := range detail {
+		out = append(out, auditFact{Name: name, Is: plainJSON(v)})
+	}
+	for name, v := range after {
+		out = append(out, auditFact{name, plainJSON(before[name]), plainJSON(v)})
+	}
+	for name, v := range before {
+		if _, still := after[name]; !still {
+			out = append(out, auditFact{name, plainJSON(v), "nothing"})
+		}
+	}
+	slices.SortFunc(out, func(a, b auditFact) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	return out
+}
+
+// plainJSON is a value as people write it.
+func plainJSON(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil && s != "" {
+		return s
+	}
+	return string(v)
+}

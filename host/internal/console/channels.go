@@ -1,0 +1,343 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+)
+
+func (c *console) channels(mux *http.ServeMux) {
+	at := Path + "channels"
+	mux.HandleFunc("GET "+at, c.page(c.listChannels))
+	mux.HandleFunc("GET "+at+"/new", c.page(c.newChannel))
+	mux.HandleFunc("POST "+at+"/new", c.page(c.createChannel))
+	mux.HandleFunc("GET "+at+"/{id}", c.page(c.showChannel))
+	mux.HandleFunc("GET "+at+"/{id}/attached", c.page(c.showAttached))
+	mux.HandleFunc("GET "+at+"/{id}/edit", c.page(c.editChannel))
+	mux.HandleFunc("POST "+at+"/{id}/edit", c.page(c.updateChannel))
+	mux.HandleFunc("POST "+at+"/{id}/enable", c.page(c.switchChannel(true)))
+	mux.HandleFunc("POST "+at+"/{id}/disable", c.page(c.switchChannel(false)))
+	mux.HandleFunc("POST "+at+"/{id}/test", c.page(c.testChannel))
+	mux.HandleFunc("POST "+at+"/{id}/rotate", c.page(c.rotateToken))
+	mux.HandleFunc("POST "+at+"/{id}/tokens/{token}/revoke", c.page(c.revokeToken))
+	mux.HandleFunc("POST "+at+"/{id}/delete", c.page(c.deleteChannel))
+}
+
+// channelRow is a channel with what a list says of it.
+type channelRow struct {
+	api.Channel
+	Adapter *api.Adapter // nil = none is attached
+	Is      condition
+	Dead    int64
+	More    bool // there are more dead letters than were counted
+}
+
+func (c *console) listChannels(w http.ResponseWriter, r *http.Request) error {
+	list, err := get[channelList](c, r, "channels"+page(r))
+	if err != nil {
+		return err
+	}
+	dead, err := get[api.DeadCounts](c, r, "dead-letters", "counts")
+	if err != nil {
+		return err
+	}
+	rows, err := c.channelRows(r, list.Channels, dead)
+	if err != nil {
+		return err
+	}
+	c.show(w, r, http.StatusOK, view{
+		Title: "Channels", Nav: navChannels, Lead: "A channel is a slot for one adapter: who may attach, who answers, and what happens to messages meanwhile.",
+		Actions: button(Path+"channels/new", "plus", "New channel", ""),
+	}, channelsPage(rows, r.URL, list.Next))
+	return nil
+}
+
+// channelRows joins channels with who is attached and what failed.
+func (c *console) channelRows(r *http.Request, list []api.Channel, dead api.DeadCounts) ([]channelRow, error) {
+	adapters, err := get[adapterList](c, r, "adapters"+most)
+	if err != nil {
+		return nil, err
+	}
+	attached := map[string]*api.Adapter{}
+	for i := range adapters.Adapters {
+		attached[adapters.Adapters[i].ChannelID] = &adapters.Adapters[i]
+	}
+	failed := deadOf(dead)
+	rows := make([]channelRow, len(list))
+	for i, ch := range list {
+		a := attached[ch.ID]
+		rows[i] = channelRow{ch, a, conditionOf(ch, a, c.Now()), failed[ch.ID], !dead.Complete}
+	}
+	return rows, nil
+}
+
+// channelView is the page of one channel.
+type channelView struct {
+	channelRow
+	Tokens  []api.Token
+	Failed  *api.DeadLetter // the newest; nil = none
+	Letters api.DeadCounts
+	Stats   api.Statistics // of the last hour
+	Latest  string         // the conversation that a test goes to; "" = there is none
+
+	Test    *tested
+	Typed   map[string]string // what was typed into the form that was refused
+	Problem *Problem          // what is wrong with it
+	Form    string            // which form that was
+	URL     string
+	Now     time.Time
+}
+
+// tested is what became of a test message.
+type tested struct {
+	ID           string `json:"id"`
+	State        string `json:"state"`
+	Conversation string `json:"conversation_id"`
+	Confirmed    bool   `json:"confirmed"`
+	Detail       string `json:"detail"`
+}
+
+// at is what is wrong with a field of one of the page's forms.
+func (v channelView) at(form, field string) string {
+	if v.Form != form {
+		return ""
+	}
+	return v.Problem.At(field)
+}
+
+// wrong is what is wrong with one of the forms, if no field is to blame.
+func (v channelView) wrong(form string) string {
+	if v.Form != form || v.Problem == nil || len(v.Problem.Errors) > 0 {
+		return ""
+	}
+	return v.Problem.Detail
+}
+
+// typed is what was typed into a form that was refused, else what is there at first.
+func (v channelView) typed(form, field, first string) string {
+	if v.Form != form {
+		return first
+	}
+	return v.Typed[field]
+}
+
+func (c *console) loadChannel(r *http.Request) (channelView, error) {
+	id := r.PathValue("id")
+	ch, err := get[api.Channel](c, r, "channels", id)
+	if err != nil {
+		return channelView{}, err
+	}
+	letters, err := get[api.DeadCounts](c, r, "dead-letters", "counts?channel="+ch.ID)
+	if err != nil {
+		return channelView{}, err
+	}
+	rows, err := c.channelRows(r, []api.Channel{ch}, letters)
+	if err != nil {
+		return channelView{}, err
+	}
+	v := channelView{channelRow: rows[0], Letters: letters, URL: c.URL, Now: c.Now()}
+	if v.Stats, err = c.statistics(r, ch.Name, windowHour); err != nil {
+		return v, err
+	}
+	if hasTokens(ch) {
+		list, err := get[tokenList](c, r, "channels", id, "tokens"+most)
+		if err != nil {
+			return v, err
+		}
+		v.Tokens = list.Tokens
+	}
+	dead, err := get[failedList](c, r, "dead-letters?limit=1&channel="+ch.ID)
+	if err != nil {
+		return v, err
+	}
+	if len(dead.DeadLetters) > 0 {
+		v.Failed = &dead.DeadLetters[0]
+	}
+	latest, err := get[conversationList](c, r, "channels", id, "conversations?limit=1")
+	if err != nil {
+		return v, err
+	}
+	if len(latest.Conversations) > 0 {
+		v.Latest = latest.Conversations[0].ConversationID
+	}
+	return v, nil
+}
+
+// hasTokens reports whether adapters of the channel bring a token.
+func hasTokens(ch api.Channel) bool { return ch.Kind == "bridge" }
+
+func (c *console) showChannel(w http.ResponseWriter, r *http.Request) error {
+	v, err := c.loadChannel(r)
+	if err != nil {
+		return err
+	}
+	c.channelPage(w, r, http.StatusOK, v)
+	return nil
+}
+
+func (c *console) channelPage(w http.ResponseWriter, r *http.Request, status int, v channelView) {
+	c.show(w, r, status, view{
+		Title: v.Name, Nav: navChannels, Above: [2]string{"Channels", Path + "channels"},
+		Actions: channelActions(v), Lead: kindAbout(v.Kind),
+	}, channelPage(v))
+}
+
+func kindAbout(kind string) string {
+	switch kind {
+	case "bridge":
+		return "A bridge: an adapter in any language attaches with a token."
+	case "plugin":
+		return "A plugin: the host runs its adapter, as plugins.yaml says."
+	case "agui":
+		return "The front end for clients that speak AG-UI."
+	case "bridle":
+		return "The front end for browsers that come as Bridle's do."
+	}
+	return ""
+}
+
+// refused shows the channel's page again, with what is wrong beside the form.
+func (c *console) refused(w http.ResponseWriter, r *http.Request, form string, typed map[string]string, why error) error {
+	var p *Problem
+	if !errors.As(why, &p) || p.Status == http.StatusUnauthorized || p.Status == http.StatusNotFound && form != "test" {
+		return why
+	}
+	v, err := c.loadChannel(r)
+	if err != nil {
+		return err
+	}
+	v.Form, v.Typed, v.Problem = form, typed, p
+	c.channelPage(w, r, p.Status, v)
+	return nil
+}
+
+// showAttached is the piece of the page of a new channel that waits for its adapter.
+func (c *console) showAttached(w http.ResponseWriter, r *http.Request) error {
+	ch, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	rows, err := c.channelRows(r, []api.Channel{ch}, api.DeadCounts{Complete: true}) // their number is not shown
+	if err != nil {
+		return err
+	}
+	c.part(w, r, attachedPart(rows[0]))
+	return nil
+}
+
+func (c *console) switchChannel(on bool) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id := r.PathValue("id")
+		if err := c.call(r, http.MethodPatch, join([]string{"channels", id}), map[string]bool{"enabled": on}, nil); err != nil {
+			return c.refused(w, r, "switch", nil, err)
+		}
+		done := "Channel " + id + " is disabled. Whoever was attached has been cut off."
+		if on {
+			done = "Channel " + id + " is enabled. Adapters may attach."
+		}
+		return back(w, r, where("channels", id), done)
+	}
+}
+
+func (c *console) testChannel(w http.ResponseWriter, r *http.Request) error {
+	sent, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	in := map[string]string{}
+	if to := sent.Get("conversation_id"); to != "" {
+		in["conversation_id"] = to
+	}
+	var out tested
+	if err := c.call(r, http.MethodPost, join([]string{"channels", r.PathValue("id"), "test"}), in, &out); err != nil {
+		return c.refused(w, r, "test", in, err)
+	}
+	v, err := c.loadChannel(r)
+	if err != nil {
+		return err
+	}
+	v.Test = &out
+	c.channelPage(w, r, http.StatusOK, v)
+	return nil
+}
+
+func (c *console) rotateToken(w http.ResponseWriter, r *http.Request) error {
+	sent, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	in := map[string]string{"overlap": sent.Get("overlap"), "expires": sent.Get("expires"), "token": sent.Get("token")}
+	var made struct {
+		api.Token
+		Secret string `json:"token"`
+	}
+	id := r.PathValue("id")
+	if err := c.call(r, http.MethodPost, join([]string{"channels", id, "tokens"}), in, &made); err != nil {
+		delete(in, "token")
+		return c.refused(w, r, "rotate", in, err)
+	}
+	v, err := c.loadChannel(r)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("HX-Push-Url", where("channels", id))
+	c.show(w, r, http.StatusOK, view{
+		Title: "New token of " + v.Name, Nav: navChannels, Above: [2]string{v.Name, where("channels", v.Name)},
+		Lead: "Give it to the adapter now. The older tokens go on until their time is over, so that nothing is cut off.",
+	}, rotatedPage(v, made.Secret))
+	return nil
+}
+
+func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if err := c.call(r, http.MethodDelete, join([]string{"channels", id, "tokens", r.PathValue("token")}), nil, nil); err != nil {
+		return c.refused(w, r, "tokens", nil, err)
+	}
+	return back(w, r, where("channels", id), "The token is revoked. Whoever was attached with it has been cut off.")
+}
+
+func (c *console) deleteChannel(w http.ResponseWriter, r *http.Request) error {
+	sent, err := form(w, r)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	ch, err := get[api.Channel](c, r, "channels", id)
+	if err != nil {
+		return err
+	}
+	if typed := sent.Get("confirm"); typed != ch.Name {
+		return c.refused(w, r, "delete", map[string]string{"confirm": typed}, notConfirmed(ch.Name))
+	}
+	if err := c.call(r, http.MethodDelete, join([]string{"channels", ch.ID}), nil, nil); err != nil {
+		return c.refused(w, r, "delete", map[string]string{"confirm": ch.Name}, err)
+	}
+	return back(w, r, Path+"channels", "Channel "+ch.Name+" is deleted, with its tokens and messages.")
+}
+
+// notConfirmed is what is wrong where the name that was typed is another.
+func notConfirmed(name string) *Problem {
+	return &Problem{Status: http.StatusUnprocessableEntity, Errors: []Fault{{"confirm", "expected " + strconv.Quote(name) + ", letter by letter"}}}
+}
+
+// testHint says what the test can show.
+func testHint(v channelView) string {
+	if v.Latest == "" {
+		return "There is none yet. Type one that the adapter knows, or write to it from the platform first."
+	}
+	return "The latest one, unless you type another."
+}
+
+// testBusy says what is waited for meanwhile.
+func testBusy(v channelView) string {
+	if v.Adapter != nil && has(v.Adapter.Effective, "ack") {
+		return "Waiting for the platform's word, at most 5 seconds…"
+	}
+	return "Sending…"
+}
+
+func has(list []string, s string) bool { return slices.Contains(list, s) }

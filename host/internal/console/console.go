@@ -1,0 +1,159 @@
+// Package console is the operator's web pages. It is a client of the API like any
+// other: what a page shows and does goes through the API's handler, inside the
+// process, with the rights of who is logged in. So it can't do what the API
+// refuses, and there is one place that checks and one that writes the audit log.
+package console
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+)
+
+// Path is where the console is.
+const Path = "/console/"
+
+// Options are what the console works on; all are needed.
+type Options struct {
+	API     http.Handler // of /api/v1; it takes who is logged in from the context (auth.WithHolder)
+	URL     string       // at which others reach the host
+	Log     *slog.Logger
+	Version string
+	Now     func() time.Time
+}
+
+type console struct{ Options }
+
+//go:embed static
+var static embed.FS
+
+// New makes the handler of Path. Its requests carry who is logged in in their
+// context; one that carries nobody is sent to the login page.
+func New(o Options) http.Handler {
+	c := &console{o}
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic("console: " + err.Error()) // the directory is embedded under this name
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path+"static/", cached(http.FileServerFS(files))))
+	c.overview(mux)
+	c.channels(mux)
+	c.adapters(mux)
+	c.pluginPages(mux)
+	c.agentPages(mux)
+	c.talks(mux)
+	c.dead(mux)
+	c.frames(mux)
+	mux.HandleFunc("GET "+Path+"live", c.page(c.live))
+	c.login(mux)
+	c.account(mux)
+	c.access(mux)
+	c.audit(mux)
+	c.pictures(mux)
+	mux.HandleFunc(Path, c.page(func(http.ResponseWriter, *http.Request) error {
+		return &Problem{Status: http.StatusNotFound, Title: "No such page", Detail: "The page has moved, or what it showed is deleted."}
+	}))
+	return c.recoverer(protect(mux))
+}
+
+// page makes the handler of a page from one that may fail: the error is shown
+// as a page with its status. Nobody sees it who is not logged in.
+func (c *console) page(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		err := error(nil)
+		if _, ok := auth.HolderOf(r.Context()); !ok {
+			err = &Problem{Status: http.StatusUnauthorized}
+		} else {
+			err = h(w, r)
+		}
+		if err != nil {
+			c.fail(w, r, err)
+		}
+	}
+}
+
+func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var p *Problem
+	if !errors.As(err, &p) {
+		c.Log.Error("page failed", "path", r.URL.Path, "error", err)
+		p = &Problem{Status: http.StatusInternalServerError, Title: "Something went wrong here", Detail: "The host's log says what."}
+	}
+	if p.Status == http.StatusUnauthorized {
+		toLogin(w, r)
+		return
+	}
+	c.show(w, r, p.Status, view{Title: p.Heading()}, failure(p))
+}
+
+// show writes a page.
+func (c *console) show(w http.ResponseWriter, r *http.Request, status int, v view, content templ.Component) {
+	v.Holder, _ = auth.HolderOf(r.Context())
+	v.Version = c.Version
+	v.Notice = takeNotice(w, r)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	if err := layout(v).Render(templ.WithChildren(r.Context(), content), w); err != nil {
+		c.Log.Debug("page not written", "path", r.URL.Path, "error", err)
+	}
+}
+
+// part writes a piece of a page, for htmx to put in place.
+func (c *console) part(w http.ResponseWriter, r *http.Request, content templ.Component) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := content.Render(r.Context(), w); err != nil {
+		c.Log.Debug("part not written", "path", r.URL.Path, "error", err)
+	}
+}
+
+// back sends the browser to another page of the console, which says what was done.
+func back(w http.ResponseWriter, r *http.Request, path, done string) error {
+	giveNotice(w, r, done)
+	http.Redirect(w, r, path, http.StatusSeeOther) //nolint:gosec // G710: a page of the console, see where
+	return nil
+}
+
+// policy lets a page load what this host serves and nothing else. Images may be
+// in the style sheet.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// protect sets what pages need beside the headers of every answer (edge).
+func protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cached lets a browser keep what changes only with the program.
+func cached(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=3600")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// recoverer makes a defect cost one page.
+func (c *console) recoverer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+				c.Log.Error("page panicked", "method", r.Method, "path", r.URL.Path, "error", p)
+				http.Error(w, "internal error", http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}

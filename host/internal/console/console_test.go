@@ -1,0 +1,64 @@
+package console
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+)
+
+// TestNobody: what nobody is logged in for is sent to the login page, unseen.
+func TestNobody(t *testing.T) {
+	h := New(Options{API: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler), Version: "test", Now: time.Now})
+	for path, want := range map[string]string{
+		Path: Path + "login", Path + "channels": Path + "login?next=%2Fconsole%2Fchannels", Path + "no?a=b": Path + "login?next=%2Fconsole%2Fno%3Fa%3Db",
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
+			t.Errorf("%s: got %d to %q, want %s", path, w.Code, w.Header().Get("Location"), want)
+		}
+	}
+}
+
+// TestProblemPage: what the API refuses is said on the page, with its status.
+func TestProblemPage(t *testing.T) {
+	api := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"status":503,"title":"Service Unavailable","detail":"the disk is <full>"}`))
+	})
+	h := New(Options{API: api, Log: slog.New(slog.DiscardHandler), Version: "test", Now: time.Now})
+	r := httptest.NewRequest("GET", Path, nil)
+	r = r.WithContext(auth.WithHolder(r.Context(), auth.Operator()))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the disk is &lt;full&gt;") {
+		t.Errorf("got %d\n%s", w.Code, w.Body)
+	}
+	if got := w.Header().Get("Content-Security-Policy"); got != policy {
+		t.Errorf("got policy %q", got)
+	}
+}
+
+// After the login a browser goes on at a page of the console, whatever a link says.
+func FuzzLocal(f *testing.F) {
+	for _, next := range []string{"", "/console/", "/console/channels?a=b", "//evil.example", "/console//evil.example", "https://evil.example/console/", "/console/../x", "/console/%2e%2e//x", "/\\x"} {
+		f.Add(next)
+	}
+	base, err := url.Parse("http://host.example/console/login")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, next string) {
+		got := local(next)
+		to, err := base.Parse(got)
+		if err != nil || to.Host != "host.example" || to.Scheme != "http" || !strings.HasPrefix(to.Path, Path) {
+			t.Errorf("%q leads to %q (%v, %v)", next, got, to, err)
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+)
+
+// maxOpen bounds the body of a form that nobody needs to be logged in for.
+const maxOpen = 16 << 10
+
+func (c *console) login(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Path+"login", c.open(c.showLogin))
+	mux.HandleFunc("POST "+Path+"login", c.open(c.doLogin))
+	mux.HandleFunc("POST "+Path+"logout", c.open(c.doLogout))
+	mux.HandleFunc("GET "+Path+"setup", c.open(c.showSetup))
+	mux.HandleFunc("POST "+Path+"setup", c.open(c.doSetup))
+}
+
+// open makes the handler of a page that needs nobody to be logged in.
+func (c *console) open(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxOpen)
+		err := r.ParseForm()
+		if err != nil {
+			err = &Problem{Status: http.StatusBadRequest, Title: "Not understood", Detail: "The form is too large or broken."}
+		} else {
+			err = h(w, r)
+		}
+		if err != nil {
+			c.fail(w, r, err)
+		}
+	}
+}
+
+// local is where a page goes on: a page of the console, or the overview.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Path) || !strings.HasPrefix(next, Path) ||
+		strings.Contains(u.Path, "//") || strings.Contains(u.Path, "..") || strings.ContainsRune(u.Path, '\\') || strings.ContainsFunc(next, unicode.IsControl) {
+		return Path
+	}
+	return next
+}
+
+// toLogin sends the browser to the login page, and from there back to the page
+// that it wanted.
+func toLogin(w http.ResponseWriter, r *http.Request) {
+	to := Path + "login"
+	if r.Header.Get("HX-Request") != "" { // the page is to change, not a part of it
+		if u, err := url.Parse(r.Header.Get("HX-Current-URL")); err == nil && u.Path != "" {
+			to += "?next=" + url.QueryEscape(local(u.RequestURI()))
+		}
+		w.Header().Set("HX-Redirect", to)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if r.Method == http.MethodGet && r.URL.Path != Path {
+		to += "?next=" + url.QueryEscape(local(r.URL.RequestURI()))
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// loginForm is what the login page shows.
+type loginForm struct {
+	Name, Next string
+	Wrong      string // why nobody was let in
+}
+
+func (c *console) showLogin(w http.ResponseWriter, r *http.Request) error {
+	next := local(r.Form.Get("next"))
+	if _, ok := auth.HolderOf(r.Context()); ok {
+		http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // G710: next is a path of this host, see local
+		return nil
+	}
+	c.show(w, r, http.StatusOK, view{Title: "Log in", Bare: true}, loginPage(loginForm{Next: next}))
+	return nil
+}
+
+func (c *console) doLogin(w http.ResponseWriter, r *http.Request) error {
+	f := loginForm{Name: r.PostForm.Get("name"), Next: local(r.PostForm.Get("next"))}
+	var made api.OpenedSession
+	err := c.call(r, http.MethodPost, "/sessions", map[string]string{"name": f.Name, "password": r.PostForm.Get("password")}, &made)
+	var p *Problem
+	switch {
+	case err == nil:
+		edge.SetSession(w, r, made.Secret, made.ExpiresAt)
+		http.Redirect(w, r, f.Next, http.StatusSeeOther)
+		return nil
+	case !errors.As(err, &p):
+		return err
+	case p.Status == http.StatusUnauthorized, p.Status == http.StatusUnprocessableEntity:
+		p.Status, f.Wrong = http.StatusUnauthorized, "Name or password is wrong."
+	case p.Status == http.StatusTooManyRequests:
+		f.Wrong = "Too many tries. Wait a little, then try again."
+	default:
+		return err
+	}
+	c.show(w, r, p.Status, view{Title: "Log in", Bare: true}, loginPage(f))
+	return nil
+}
+
+func (c *console) doLogout(w http.ResponseWriter, r *http.Request) error {
+	if h, ok := auth.HolderOf(r.Context()); ok && h.Session != 0 {
+		var p *Problem
+		err := c.call(r, http.MethodDelete, "/sessions/current", nil, nil)
+		if gone := errors.As(err, &p) && p.Status == http.StatusNotFound; err != nil && !gone {
+			return err
+		}
+	}
+	edge.ClearSession(w, r)
+	w.Header().Set("Clear-Site-Data", `"cache"`)
+	http.Redirect(w, r, Path+"login", http.StatusSeeOther)
+	return nil
+}
+
+// setupForm is what the setup page shows.
+type setupForm struct {
+	Code, Name string
+	Problem    *Problem
+}
+
+func (c *console) showSetup(w http.ResponseWriter, r *http.Request) error {
+	c.show(w, r, http.StatusOK, view{Title: "Set up", Bare: true}, setupPage(setupForm{Code: r.Form.Get("code")}))
+	return nil
+}
+
+func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
+	f := setupForm{Code: r.PostForm.Get("code"), Name: r.PostForm.Get("name")}
+	password := r.PostForm.Get("password")
+	err := error(nil)
+	var made api.OpenedSession
+	if password != r.PostForm.Get("again") {
+		err = &Problem{Status: http.StatusUnprocessableEntity, Errors: []Fault{{"body.again", "differs from the password above"}}}
+	} else {
+		err = c.call(r, http.MethodPost, "/operator/setup", map[string]string{"code": f.Code, "name": f.Name, "password": password}, &made)
+	}
+	if err == nil {
+		edge.SetSession(w, r, made.Secret, made.ExpiresAt)
+		return back(w, r, Path, "Welcome, "+f.Name+". You are logged in.")
+	}
+	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {
+		return err
+	}
+	c.show(w, r, f.Problem.Status, view{Title: "Set up", Bare: true}, setupPage(f))
+	return nil
+}

@@ -1,0 +1,106 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+)
+
+// story is the page of one message's life.
+type story struct {
+	api.Life
+	Of      api.Channel
+	Frames  []api.Frame // that carried it, as far as the channel remembers
+	Next    string      // what happens next, or what can be done
+	Replays bool        // it may be sent again
+}
+
+func (c *console) showStory(w http.ResponseWriter, r *http.Request) error {
+	life, err := get[api.Life](c, r, "messages", r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	page := story{Life: life}
+	if page.Of, err = get[api.Channel](c, r, "channels", life.ChannelID); err != nil {
+		return err
+	}
+	if page.Frames, err = c.framesOf(r, life); err != nil {
+		return err
+	}
+	page.Next, page.Replays = c.nextStep(page.Of, life), replayable(life.Message)
+	c.show(w, r, http.StatusOK, view{
+		Title: "Message " + life.Message.ID, Nav: navConversations, Above: [2]string{"Conversation", talkPath(life.Channel, life.Message.ConversationID)},
+		State: storyState(page), Actions: storyActions(page),
+	}, storyContent(page))
+	return nil
+}
+
+// replayable reports whether the API would send a message again.
+func replayable(m api.Message) bool {
+	dead := m.State == "failed" || m.State == "expired"
+	return dead && (m.Direction == "out" || m.Reason != "rejected")
+}
+
+// defaultTTL is how long a message waits where the channel says nothing else.
+const defaultTTL = 24 * time.Hour
+
+// nextStep says in words what the message waits for, or what can be done about it.
+func (c *console) nextStep(ch api.Channel, life api.Life) string {
+	m := life.Message
+	ttl := defaultTTL
+	if s := ch.QueueLimits.TTLSeconds; s > 0 {
+		ttl = time.Duration(s) * time.Second
+	}
+	until := m.TS.Add(ttl).UTC().Format("2006-01-02 15:04") + " UTC"
+	switch {
+	case m.State == "queued" && !ch.Enabled:
+		return "The channel is disabled, so that no adapter may attach: it waits in the queue until " + until + ". Enable the channel."
+	case m.State == "queued" && !ch.Health.Attached:
+		return "No adapter is attached: it waits in the queue until one is, and at most until " + until + ". Then it expires."
+	case m.State == "queued" && waitsAfter(life, "refused for now"):
+		return "The adapter refused it for now. The host tries again after a while, each time later, at most until " + until + "."
+	case m.State == "queued":
+		return "It waits for what is before it in its conversation, and is written at its turn, at the latest by " + until + "."
+	case m.State == "received" && ch.Health.AgentAway:
+		return "The channel's agent is away: it waits until the agent is back, and at most until " + until + ". Then it fails."
+	case m.State == "sent" && ch.Health.LastAckAt == nil:
+		return "The adapter does not acknowledge: nobody can say whether the platform took it."
+	}
+	return wordsOf(m.State, m.Reason).Next
+}
+
+// waitsAfter reports whether this was the last thing that happened before the
+// present state.
+func waitsAfter(life api.Life, what string) bool {
+	for i := len(life.Life) - 1; i >= 0; i-- {
+		if w := life.Life[i].What; w != life.Message.State {
+			return w == what
+		}
+	}
+	return false
+}
+
+// framesOf are the remembered frames that carried the message. Adapters of
+// protocol 1.0 get no ids: theirs can't be told apart.
+func (c *console) framesOf(r *http.Request, life api.Life) ([]api.Frame, error) {
+	list, err := get[frameList](c, r, "channels", life.ChannelID, "frames?limit=100")
+	if err != nil {
+		return nil, err
+	}
+	var out []api.Frame
+	for _, f := range list.Frames {
+		var head struct {
+			MessageID string `json:"message_id"`
+		}
+		if json.Unmarshal(f.Frame, &head) == nil && head.MessageID != "" && (head.MessageID == life.Message.ID || strings.HasPrefix(head.MessageID, life.Message.ID+"/")) {
+			out = append(out, f)
+		}
+	}
+	// A frame is recorded once it is written, by when its answer may have been read.
+	slices.SortStableFunc(out, func(a, b api.Frame) int { return a.At.Compare(b.At) })
+	return out, nil
+}

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+)
+
+// talks are the pages of conversations: what was said, and how to answer.
+func (c *console) talks(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Path+"conversations", c.page(c.showTalks))
+	mux.HandleFunc("GET "+Path+"conversations/{channel}", c.page(c.showTalk))
+	mux.HandleFunc("POST "+Path+"conversations/{channel}", c.page(c.reply))
+	mux.HandleFunc("GET "+Path+"conversations/{channel}/live", c.page(c.followTalk))
+	mux.HandleFunc("GET "+Path+"messages/{id}", c.page(c.showStory))
+}
+
+// talkList is the page of all conversations, or of what was found in them.
+type talkList struct {
+	Here     *url.URL
+	Query    string
+	Channel  string // "" = all
+	Channels []option
+	Fault    string // what is wrong with the query
+
+	Conversations []api.Conversation
+	Found         *api.SearchResults // nil = nothing was looked for
+	Next          string
+}
+
+// listQuery is the query of a list of the API: limit, cursor, and what is not empty.
+func listQuery(r *http.Request, limit string, rest ...string) string {
+	q := url.Values{"limit": {limit}}
+	if cursor := r.URL.Query().Get("cursor"); cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	for i := 0; i+1 < len(rest); i += 2 {
+		if rest[i+1] != "" {
+			q.Set(rest[i], rest[i+1])
+		}
+	}
+	return "?" + q.Encode()
+}
+
+func (c *console) showTalks(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	page := talkList{Here: r.URL, Query: strings.TrimSpace(q.Get("q")), Channel: q.Get("channel")}
+	var err error
+	if page.Channels, err = c.channelOptions(r, page.Channel); err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if page.Query != "" {
+		found, err := get[api.SearchResults](c, r, "search"+listQuery(r, "30", "q", page.Query, "channel", page.Channel))
+		var p *Problem
+		switch {
+		case errors.As(err, &p) && (p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusServiceUnavailable):
+			status, page.Fault = p.Status, queryFault(p)
+		case err != nil:
+			return err
+		default:
+			page.Found, page.Next = &found, found.NextCursor
+		}
+	} else {
+		list, err := get[struct {
+			Conversations []api.Conversation `json:"conversations"`
+			NextCursor    string             `json:"next_cursor"`
+		}](c, r, "conversations"+listQuery(r, "50", "channel", page.Channel))
+		if err != nil {
+			return err
+		}
+		page.Conversations, page.Next = list.Conversations, list.NextCursor
+	}
+	c.show(w, r, status, view{Title: "Conversations", Nav: navConversations, Lead: "What users and agents say to each other, over all channels, the latest first."}, talksPage(page))
+	return nil
+}
+
+// queryFault is what is wrong with a query, without the place that only the API
+// knows by this name.
+func queryFault(p *Problem) string {
+	return strings.TrimPrefix(or(p.At("query.q"), p.Detail), "query.q: ")
+}
+
+// channelOptions are the channels to choose from, behind all of them. The one
+// that is chosen is among them even if it is not listed.
+func (c *console) channelOptions(r *http.Request, chosen string) ([]option, error) {
+	list, err := get[channelList](c, r, "channels?limit=500")
+	if err != nil {
+		return nil, err
+	}
+	out := []option{{"", "All channels"}}
+	known := chosen == ""
+	for _, ch := range list.Channels {
+		out = append(out, option{ch.Name, ch.Name})
+		known = known || ch.Name == chosen
+	}
+	if !known {
+		out = append(out, option{chosen, clip(chosen, 64)})
+	}
+	return out, nil
+}

@@ -1,0 +1,91 @@
+package console
+
+// What the console says of a message's delivery: the words that operators read in
+// place of the names of states and reasons. The one table of them.
+
+// saying explains a state or a reason.
+type saying struct {
+	Word string // as short as a badge
+	Mean string // what it says about the message
+	Next string // what an operator can do, or what happens by itself; "" = nothing is to be done
+	Tone tone
+}
+
+// states explains every store.State.
+var states = map[string]saying{
+	"received":  {"Received", "The message is on the disk. Its turn has not ended: the agent has it, or it waits for the agent.", "It goes on by itself.", waiting},
+	"handled":   {"Handled", "The turn is over: the agent answered, or had nothing to say.", "", good},
+	"queued":    {"Queued", "The message is on the disk and waits to be written to the adapter.", "It is written when its turn comes and an adapter is attached.", waiting},
+	"sent":      {"Sent", "The message was written to the adapter. An adapter without acknowledgements can't say more than that.", "If the adapter acknowledges, the platform's word follows by itself.", idle},
+	"delivered": {"Delivered", "The platform took the message, as the adapter says.", "", good},
+	"failed":    {"Failed", "The message did not get through, and the host does not try again by itself.", "Mend what the reason names, then replay it.", fault},
+	"expired":   {"Expired", "The message waited longer than the channel allows.", "Attach an adapter, then replay it if it is still worth sending.", warning},
+}
+
+// reasons explains every store.Reason.
+var reasons = map[string]saying{
+	"adapter_not_attached": {"No adapter", "No adapter was attached, and the channel keeps no queue.", "Attach an adapter, or turn the channel's queue on; then replay it.", fault},
+	"rejected":             {"Refused", "It was refused for good: by the platform, as the adapter says, or because this user may not speak in the channel.", "The message's story has the adapter's words. Who may speak is the channel's setting allow_users.", fault},
+	"queue_full":           {"Queue full", "As many messages as the channel allows were waiting already.", "Find out why the adapter does not take them, or raise the channel's queue length; then replay it.", fault},
+	"unknown_outcome":      {"Outcome unknown", "It broke off half-way: the platform may have shown the message, or the agent may have answered.", "Look at the platform first. A replay may show it a second time.", warning},
+	"retries_exhausted":    {"Gave up", "The adapter refused it for now, again and again, as often as the channel allows.", "The message's story has the adapter's words. When the platform takes messages again, replay it.", fault},
+	"ttl":                  {"Waited too long", "Nobody took it for as long as a message may wait in this channel.", "Attach an adapter, then replay it; the channel's queue says how long messages wait.", warning},
+	"frame_too_large":      {"Too large", "It does not fit into what the adapter can take, not even in its plainest form.", "Send something smaller: a replay fails in the same way.", fault},
+	"agent_away":           {"Agent away", "The agent could not be reached for as long as a message may wait in this channel, or too many waited already.", "Bring the agent back, or give the channel another one; then replay it.", fault},
+}
+
+// happenings explains what the story of a message is made of, beside states.
+var happenings = map[string]string{
+	"committed":       "Committed: it is on the disk",
+	"replayed":        "An operator sent it again",
+	"ambiguous":       "The adapter can't say what became of it",
+	"refused":         "The adapter refused it for good",
+	"refused for now": "The adapter refused it for now: it is tried again later",
+	"session lost":    "The adapter's connection ended before it answered: it waits to be sent again",
+	"sent once more":  "Sent once more, since the adapter did not answer",
+	"waits":           "It waits for its agent",
+}
+
+// wordsOf explains a state with its reason. What is not in the tables is shown as
+// it is: a newer host may have stored it.
+func wordsOf(state, reason string) saying {
+	s, ok := states[state]
+	if !ok {
+		s = saying{Word: state, Mean: "This host does not know the state.", Tone: idle}
+	}
+	if reason == "" {
+		return s
+	}
+	why, ok := reasons[reason]
+	if !ok {
+		why = saying{Word: reason, Mean: "The host gave the reason " + reason + ".", Next: s.Next, Tone: s.Tone}
+	}
+	return saying{s.Word + ": " + lowerFirst(why.Word), why.Mean, why.Next, why.Tone}
+}
+
+// reasonWord names a reason, in as few words as a badge has.
+func reasonWord(name string) string {
+	if s, ok := reasons[name]; ok {
+		return s.Word
+	}
+	return or(name, "Not known")
+}
+
+// happened is a step of a message's story in words.
+func happened(what string) string {
+	if said, ok := happenings[what]; ok {
+		return said
+	}
+	if s, ok := states[what]; ok {
+		return s.Word
+	}
+	return what
+}
+
+// lowerFirst is an ASCII word as it is written within a sentence.
+func lowerFirst(s string) string {
+	if s != "" && s[0] >= 'A' && s[0] <= 'Z' {
+		return string(s[0]+'a'-'A') + s[1:]
+	}
+	return s
+}

@@ -1,0 +1,173 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+const (
+	maxReplaying = 8  // replays of many that run at once
+	keepReplays  = 32 // that ended and can still be asked for
+)
+
+// Errors of replays of many.
+var (
+	ErrReplaying = errors.New("too many replays are under way: wait for one to end, or stop one")
+	ErrNoReplay  = errors.New("no such replay is known")
+)
+
+// Letter names a dead letter.
+type Letter struct {
+	ID      store.MessageID
+	Channel int64 // its key
+}
+
+// ReplayAll replays letters one after the other, in their order, and tells each
+// what came of one. Its error is that of ctx: then those that each was not told of
+// are as they were.
+func (h *Hub) ReplayAll(ctx context.Context, letters []Letter, each func(error)) error {
+	for _, l := range letters {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, err := h.Store.ChannelByKey(ctx, l.Channel)
+		if err == nil {
+			err = h.Replay(ctx, row, store.Entry{Row: store.Row{ID: l.ID}})
+		}
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		each(err)
+	}
+	return nil
+}
+
+// Replaying is a replay of many dead letters: how far it is.
+type Replaying struct {
+	ID       string
+	Channel  int64 // the key of the channel whose letters they are; 0 = of all
+	Total    int   // how many it is to replay
+	Replayed int   // that are on their way again
+	Left     int   // that could not be
+	Why      error // of the last that could not be
+	Began    time.Time
+	Ended    time.Time // zero = it goes on
+	Stopped  bool      // it ended before its end
+}
+
+// replaying is a Replaying that changes. The mutex of replayings guards it.
+type replaying struct {
+	Replaying
+	cancel context.CancelFunc
+}
+
+// replayings are the replays of many that go on, and the last that ended. They are
+// in memory alone: what a host that stopped did not replay is a dead letter still.
+type replayings struct {
+	mu   sync.Mutex   // guards what follows
+	list []*replaying // oldest first
+}
+
+// BeginReplay replays letters in their order, behind the caller's back; ended is
+// called once it is over. A channel (0 = all) has one at a time: where one goes on
+// already, that is returned, and ended is not called. Errors are ErrReplaying and
+// ErrClosed.
+func (h *Hub) BeginReplay(channel int64, letters []Letter, ended func(Replaying)) (Replaying, error) {
+	all := &h.replayings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	running := 0
+	for _, r := range all.list {
+		if !r.Ended.IsZero() {
+			continue
+		}
+		if r.Channel == channel {
+			return r.Replaying, nil
+		}
+		running++
+	}
+	if running >= maxReplaying {
+		return Replaying{}, ErrReplaying
+	}
+	ctx, cancel := context.WithCancel(h.ctx)
+	r := &replaying{Replaying{ID: uuid.NewString(), Channel: channel, Total: len(letters), Began: h.Now()}, cancel}
+	if !h.spawn(func() { h.replay(ctx, r, letters, ended) }) {
+		cancel()
+		return Replaying{}, ErrClosed
+	}
+	all.list = append(all.list, r)
+	all.forget()
+	return r.Replaying, nil
+}
+
+// replay is the goroutine of r.
+func (h *Hub) replay(ctx context.Context, r *replaying, letters []Letter, ended func(Replaying)) {
+	defer r.cancel()
+	all := &h.replayings
+	err := h.ReplayAll(ctx, letters, func(err error) {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if err == nil {
+			r.Replayed++
+			return
+		}
+		r.Left++
+		r.Why = err
+	})
+	all.mu.Lock()
+	r.Ended, r.Stopped = h.Now(), err != nil
+	last := r.Replaying
+	all.mu.Unlock()
+	ended(last)
+}
+
+// forget drops the oldest of those that ended. The mutex must be held.
+func (r *replayings) forget() {
+	ended := 0
+	for _, one := range r.list {
+		if !one.Ended.IsZero() {
+			ended++
+		}
+	}
+	r.list = slices.DeleteFunc(r.list, func(one *replaying) bool {
+		drop := !one.Ended.IsZero() && ended > keepReplays
+		if drop {
+			ended--
+		}
+		return drop
+	})
+}
+
+// Replays are the replays of many that go on, and the last that ended; newest first.
+func (h *Hub) Replays() []Replaying {
+	all := &h.replayings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	out := make([]Replaying, 0, len(all.list))
+	for _, r := range slices.Backward(all.list) {
+		out = append(out, r.Replaying)
+	}
+	return out
+}
+
+// StopReplay ends a replay of many after the letter that it is at; one that has
+// ended stays so.
+func (h *Hub) StopReplay(id string) error {
+	all := &h.replayings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, r := range all.list {
+		if r.ID == id {
+			r.cancel()
+			return nil
+		}
+	}
+	return ErrNoReplay
+}

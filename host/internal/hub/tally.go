@@ -1,0 +1,233 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
+)
+
+// Outcome is what can become of a message, as it is counted. The list is closed.
+type Outcome struct {
+	Direction store.Direction
+	State     store.State
+	Reason    store.Reason // "" = it did not fail
+}
+
+// Outcomes lists them; Tally.Outcomes has the same order. Sent are those written
+// to an adapter that does not acknowledge.
+var Outcomes = [...]Outcome{
+	{store.Out, store.Sent, ""},
+	{store.Out, store.Delivered, ""},
+	{store.Out, store.Failed, store.ReasonNotAttached},
+	{store.Out, store.Failed, store.ReasonQueueFull},
+	{store.Out, store.Failed, store.ReasonFrameTooLarge},
+	{store.Out, store.Failed, store.ReasonRejected},
+	{store.Out, store.Failed, store.ReasonRetriesExhausted},
+	{store.Out, store.Failed, store.ReasonUnknownOutcome},
+	{store.Out, store.Expired, store.ReasonTTL},
+	{store.In, store.Failed, store.ReasonRejected},
+	{store.In, store.Failed, store.ReasonAgentAway},
+	{store.In, store.Failed, store.ReasonUnknownOutcome},
+}
+
+// The places of Outcomes that nearly every message has.
+const (
+	outcomeSent = iota
+	outcomeDelivered
+)
+
+// Tally is what happened in a channel since the process began.
+type Tally struct {
+	Received, Sent uint64 // messages that were committed, from the far end and to it
+	Refused        uint64 // received and not stored: the disk did not take them
+	Limited        uint64 // frames over the rate
+	Outcomes       [len(Outcomes)]uint64
+	Latency        tally.Counts // of messages that were sent or delivered: since they were stored
+}
+
+// count is the channel's tally, to be added to. The mutex must be held.
+func (c *Channel) count() *Tally {
+	if c.tally == nil {
+		c.tally = new(Tally)
+	}
+	return c.tally
+}
+
+// failed counts what became of a message that was neither sent nor delivered.
+func (t *Tally) failed(o Outcome) {
+	if o.State != store.Failed && o.State != store.Expired {
+		return
+	}
+	if i := slices.Index(Outcomes[:], o); i >= 0 {
+		t.Outcomes[i]++
+	}
+}
+
+// settled counts a message's new state, once it is committed.
+func (t *Tally) settled(d store.Direction, s store.State, why store.Reason) {
+	if s == store.Delivered {
+		t.Outcomes[outcomeDelivered]++
+		return
+	}
+	t.failed(Outcome{d, s, why})
+}
+
+// arrived notes how long a message took to the far end: from when it could be
+// sent to now. One that took longer than it may wait was sent again, or the clock
+// was set. The mutex must be held.
+func (c *Channel) arrived(p *Parcel, now time.Time) {
+	since := p.ID.Time()
+	if p.out != nil && !p.out.ready.IsZero() {
+		since = p.out.ready
+	}
+	if took := now.Sub(since); took <= c.policy.ttl(c.hub.TTL) {
+		c.count().Latency.Observe(&tally.Delays, int64(took))
+	}
+}
+
+// AgentTally is what an agent did since the process began. Turns that a pure
+// agent answers in the message's own commit are not counted.
+type AgentTally struct {
+	name   string
+	turns  [len(TurnEnds)]atomic.Uint64
+	took   tally.Histogram
+	first  tally.Histogram // until a turn's first streamed text
+	active atomic.Int64
+}
+
+// TurnEnds are how a turn can end, as it is counted.
+var TurnEnds = [...]string{"answered", "failed", "away", "stopped"}
+
+// begin counts a turn that is handed over; end its end.
+func (t *AgentTally) begin() time.Time {
+	t.active.Add(1)
+	return time.Now()
+}
+
+func (t *AgentTally) end(ctx context.Context, began time.Time, err error) {
+	t.active.Add(-1)
+	end := 0
+	switch cause := context.Cause(ctx); {
+	case errors.Is(err, ErrAway):
+		end = 2
+	case err != nil:
+		end = 1
+	case errors.Is(cause, ErrStopped), errors.Is(cause, ErrReplaced), errors.Is(cause, ErrChannelGone):
+		end = 3
+	}
+	t.turns[end].Add(1)
+	if end != 2 { // it was not there: that says nothing of how long it takes
+		t.took.Took(began)
+	}
+}
+
+// agentTallies are those of all agents that were asked.
+type agentTallies struct {
+	mu  sync.Mutex // guards all
+	all map[string]*AgentTally
+}
+
+func (a *agentTallies) of(name string) *AgentTally {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.all[name]
+	if t == nil {
+		if a.all == nil {
+			a.all = map[string]*AgentTally{}
+		}
+		t = &AgentTally{name: name}
+		a.all[name] = t
+	}
+	return t
+}
+
+// tallyOf is the agent's tally: nearly always that of the channel's last turn. The
+// mutex must be held.
+func (c *Channel) tallyOf(agent string) *AgentTally {
+	if c.lastAgent == nil || c.lastAgent.name != agent {
+		c.lastAgent = c.hub.agents.of(agent)
+	}
+	return c.lastAgent
+}
+
+// AgentCounts is an AgentTally at one moment; Turns has the order of TurnEnds.
+type AgentCounts struct {
+	Name   string
+	Turns  [len(TurnEnds)]uint64
+	Took   tally.Counts
+	First  tally.Counts
+	Active int64
+}
+
+// AgentTallies lists what the agents did, by name: of those that there are.
+func (h *Hub) AgentTallies() []AgentCounts {
+	h.agents.mu.Lock()
+	defer h.agents.mu.Unlock()
+	var out []AgentCounts
+	for name, t := range h.agents.all {
+		if _, ok := h.Agents.Agent(name); !ok {
+			continue
+		}
+		n := AgentCounts{Name: name, Took: t.took.Counts(), First: t.first.Counts(), Active: t.active.Load()}
+		for i := range t.turns {
+			n.Turns[i] = t.turns[i].Load()
+		}
+		out = append(out, n)
+	}
+	slices.SortFunc(out, func(a, b AgentCounts) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// ChannelTally is a channel's Tally at one moment, and how it is then.
+type ChannelTally struct {
+	Tally
+	Key      int64
+	Attached bool
+	Queue    int // messages that wait for an adapter
+	Flights  int // sent, and not acknowledged yet
+	Waiting  int // conversations that wait for their agent
+	Peak     int // the longest queue since the last TakePeaks, looked at once a second
+}
+
+// Tallies lists the channels that were used in this process.
+func (h *Hub) Tallies() []ChannelTally { return h.tallies(false) }
+
+// TakePeaks is Tallies, and lets the peaks begin anew. One alone may call it.
+func (h *Hub) TakePeaks() []ChannelTally { return h.tallies(true) }
+
+func (h *Hub) tallies(anew bool) []ChannelTally {
+	all := h.all()
+	out := make([]ChannelTally, len(all))
+	for i, c := range all {
+		out[i] = c.counted(anew)
+	}
+	slices.SortFunc(out, func(a, b ChannelTally) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}
+
+func (c *Channel) counted(anew bool) ChannelTally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lookDeep()
+	t := ChannelTally{
+		Key: c.chain.Channel, Attached: c.attached != nil, Queue: c.backlog, Flights: len(c.flights), Waiting: len(c.absent), Peak: c.peak,
+	}
+	if c.tally != nil {
+		t.Tally = *c.tally
+	}
+	t.Limited = c.limited.Load()
+	if anew {
+		c.peak = c.backlog
+	}
+	return t
+}
+
+// lookDeep notes how long the queue is. The mutex must be held.
+func (c *Channel) lookDeep() { c.peak = max(c.peak, c.backlog) }

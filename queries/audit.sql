@@ -1,0 +1,18 @@
+-- name: InsertAudit :exec
+INSERT INTO audit (at, actor, via, remote, action, target, detail, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: Audits :many
+SELECT * FROM audit
+WHERE id < sqlc.arg(before) AND at >= sqlc.arg(since) AND at < sqlc.arg(until)
+  AND (CAST(sqlc.arg(actor) AS TEXT) = '' OR actor = CAST(sqlc.arg(actor) AS TEXT))
+  AND (CAST(sqlc.arg(action) AS TEXT) = '' OR action = CAST(sqlc.arg(action) AS TEXT) OR instr(action, CAST(sqlc.arg(action) AS TEXT) || '.') = 1)
+  AND (CAST(sqlc.arg(target) AS TEXT) = '' OR target = CAST(sqlc.arg(target) AS TEXT))
+ORDER BY id DESC LIMIT sqlc.arg(n);
+
+-- name: AuditsAfter :many
+SELECT * FROM audit
+WHERE id > sqlc.arg(after) AND at >= sqlc.arg(since) AND at < sqlc.arg(until)
+  AND (CAST(sqlc.arg(actor) AS TEXT) = '' OR actor = CAST(sqlc.arg(actor) AS TEXT))
+  AND (CAST(sqlc.arg(action) AS TEXT) = '' OR action = CAST(sqlc.arg(action) AS TEXT) OR instr(action, CAST(sqlc.arg(action) AS TEXT) || '.') = 1)
+  AND (CAST(sqlc.arg(target) AS TEXT) = '' OR target = CAST(sqlc.arg(target) AS TEXT))
+ORDER BY id LIMIT sqlc.arg(n);
