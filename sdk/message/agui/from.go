@@ -107,10 +107,15 @@ func (w *writer) loseWhole(key, to, reason string) {
 	w.losses = append(w.losses, message.Loss{Part: -1, From: "metadata." + key, To: to, Reason: reason})
 }
 
-// leftOver reports the fields of a part that were not used and say something.
+// leftOver reports the fields of a part that were not used and say something, which
+// an id does only if it is not a text: such a part came from somebody who means
+// something else by it.
 func (w *writer) leftOver(p placed, o object, to string, more ...string) {
 	for _, name := range slices.Sorted(maps.Keys(o)) {
-		if s := string(o[name]); name != "type" && name != "id" && s != "null" && s != `""` {
+		if name == "type" || name == "id" && isText(o[name]) {
+			continue
+		}
+		if s := string(o[name]); s != "null" && s != `""` {
 			more = append(more, name)
 		}
 	}

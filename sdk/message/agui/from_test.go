@@ -64,6 +64,7 @@ var fromCases = map[string]struct{ role, parts, want, lost string }{
 	"texts of user":  {"user", `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, `{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, ""},
 	"texts of agent": {"agent", `[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, `{"content":"a\nb"}`, ""},
 	"text fields":    {"agent", `[{"type":"text","text":"a","x":1,"y":null}]`, `{"content":"a"}`, "0 text text: AG-UI has no field for x"},
+	"text odd id":    {"agent", `[{"type":"text","text":"a","id":true}]`, `{"content":"a"}`, "0 text text: AG-UI has no field for id"},
 	"deltas": {"agent", `[{"type":"text-delta","delta":"He"},{"type":"text-delta","delta":"llo"},{"type":"citation","title":"t","url":"u"}]`,
 		`{"content":"Hello\nt\nu"}`, "2 citation text: AG-UI has no such content"},
 	"unknown":   {"agent", `[{"type":"hologram","cubes":3}]`, `{"content":""}`, "0 hologram none: AG-UI has no such content, and no text says it"},
