@@ -152,13 +152,56 @@ func TestHostileGuesses(t *testing.T) {
 			}
 		}
 	}
+	links, open := h.guessesLinks(t, near)
+	tries, through = tries+links, through+open
 	for door, said := range answers {
 		if len(said) != 1 {
 			t.Errorf("%s: the answers tell guesses apart: %v", door, said)
 		}
 	}
-	torture.Attack(t, "guessed tokens, keys, sessions and passwords", tries, through, "let in; every refusal reads the same")
+	torture.Attack(t, "guessed tokens, keys, sessions, setup links and passwords", tries, through, "let in; every refusal reads the same")
 	h.stop()
+}
+
+// guessesLinks: codes near that of a setup link open nothing, an address is soon not
+// looked at any more, and the link still opens from another one.
+func (h *host) guessesLinks(t *testing.T, near func(string) string) (tries, through int) {
+	var link struct{ URL string }
+	h.must(&link, "POST", "/operator/link", "")
+	_, code, _ := strings.Cut(link.URL, "code=")
+	setUp := func(code, address string) answered {
+		body, err := json.Marshal(map[string]string{"code": code, "name": "op", "password": "another long password"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, _ := h.ask("POST", "/api/v1/operator/setup", string(body), "X-Forwarded-For", address)
+		return resp
+	}
+	limited := 0
+	for range 50 {
+		guess := near(code)
+		if guess == code {
+			continue
+		}
+		tries++
+		switch resp := setUp(guess, "203.0.113.50"); resp.StatusCode {
+		case http.StatusUnauthorized:
+		case http.StatusTooManyRequests:
+			if limited++; resp.Header.Get("Retry-After") == "" {
+				t.Error("a guess too many is not told when to try again")
+			}
+		default:
+			through++
+			t.Errorf("setup link: %s", resp.Status)
+		}
+	}
+	if limited == 0 {
+		t.Errorf("%d codes of setup links were looked at", tries)
+	}
+	if resp := setUp(code, "203.0.113.51"); resp.StatusCode != http.StatusCreated {
+		t.Errorf("the setup link itself: %s", resp.Status)
+	}
+	return tries, through
 }
 
 // servesStale: a browser that was logged out elsewhere shows its old cookie with all

@@ -125,7 +125,7 @@ func TestOperator(t *testing.T) {
 	other.at("/console/login", url.Values{"name": {"me"}, "password": {operatorPassword}, "next": {"/console/access?a=b"}}, 200, "/console/access?a=b", "New key")
 
 	h.channel("lobby", "")
-	b.at("/console/access", url.Values{"name": {"Not a name"}, "scope": {"read"}, "expires": {"24h"}}, 422, "/console/access", "expected [a-z]")
+	b.at("/console/access", url.Values{"name": {"Not a name"}, "scope": {"read"}, "expires": {"24h"}}, 422, "/console/access", "the first a letter")
 	text := b.at("/console/access", url.Values{"name": {"viewer"}, "scope": {"read"}, "channel": {"lobby"}, "expires": {"24h"}}, 200, "/console/access", "Shown this once")
 	key := regexp.MustCompile(`pnk_[0-9A-Za-z]+`).FindString(text)
 	if status, _ := h.as(key, "GET", "/channels/lobby", ""); status != 200 {

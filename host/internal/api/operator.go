@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -71,7 +72,7 @@ func (s *server) operator() {
 	if s.Account == nil {
 		return
 	}
-	huma.Register(s.api, open(operation("POST", "/operator/setup", "set-up-operator", "Set the operator's name and password by the code of a link, and log in; all other sessions end", 201, 422)), s.setUp)
+	huma.Register(s.api, open(operation("POST", "/operator/setup", "set-up-operator", "Set the operator's name and password by the code of a link, and log in; all other sessions end", 201, 422, 429)), s.setUp)
 	huma.Register(s.api, open(operation("POST", "/sessions", "open-session", "Log in; whatever is wrong, the answer is the same", 201, 422, 429, 503)), s.logIn)
 	huma.Register(s.api, opens(auth.ScopeAdmin, wholeHost, operation("GET", "/operator", "get-operator", "Who operates the host", 200, 404)), s.getOperator)
 	huma.Register(s.api, opens(auth.ScopeAdmin, wholeHost, operation("PATCH", "/operator", "rename-operator", "Change the operator's name", 200, 404, 422)), s.renameOperator)
@@ -83,14 +84,19 @@ func (s *server) operator() {
 }
 
 func (s *server) setUp(ctx context.Context, in *body[setupBody]) (*body[OpenedSession], error) {
+	remote := auth.OriginOf(ctx).Remote
+	if wait := s.Failures.Allow(remote, edge.Links); wait > 0 {
+		return nil, retryAfter(huma.Error429TooManyRequests(edge.TooManyFailures), wait)
+	}
 	made, err := s.Account.SetUp(ctx, in.Body.Code, in.Body.Name, in.Body.Password)
 	if errors.Is(err, auth.ErrInvalid) {
+		s.Failures.Failed(remote, edge.Links, in.Body.Code)
 		return nil, field(http.StatusUnauthorized, "body.code", "opens nothing: it was used, has expired, or a newer one was made (pontoon operator link makes another)", "")
 	}
 	if err != nil {
 		return nil, s.accountFault(err)
 	}
-	s.Log.Info("operator set up", "remote", auth.OriginOf(ctx).Remote)
+	s.Log.Info("operator set up", "remote", remote)
 	return opened(made), nil
 }
 
@@ -125,8 +131,7 @@ func (s *server) accountFault(err error) error {
 }
 
 func retryAfter(err error, wait time.Duration) error {
-	seconds := int((wait + time.Second - 1) / time.Second)
-	return huma.ErrorWithHeaders(err, http.Header{"Retry-After": {strconv.Itoa(seconds)}})
+	return huma.ErrorWithHeaders(err, http.Header{"Retry-After": {edge.Seconds(wait)}})
 }
 
 func (s *server) getOperator(ctx context.Context, _ *struct{}) (*body[Operator], error) {

@@ -80,7 +80,7 @@ func (s *server) admit(ctx context.Context, remote, header string, scope auth.Sc
 	key, shown := bearer(header)
 	if shown {
 		if wait := s.Failures.Allow(remote, edge.Keys); wait > 0 {
-			return auth.Holder{}, huma.ErrorWithHeaders(huma.Error429TooManyRequests(edge.TooManyFailures), http.Header{"Retry-After": {edge.Seconds(wait)}})
+			return auth.Holder{}, retryAfter(huma.Error429TooManyRequests(edge.TooManyFailures), wait)
 		}
 	}
 	h, err := s.holder(ctx, header)

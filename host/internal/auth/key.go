@@ -57,7 +57,7 @@ func scopeNames() string {
 }
 
 // KeyNameRule says what a key's name must be: never what could be an id.
-const KeyNameRule = "[a-z][a-z0-9._-]{0,62}"
+const KeyNameRule = "up to 63 of a-z, 0-9, '.', '_' and '-', the first a letter,"
 
 var keyName = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,62}$`)
 

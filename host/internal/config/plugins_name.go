@@ -10,7 +10,7 @@ import (
 )
 
 // NameRule says what a channel's name must be.
-const NameRule = "[a-z0-9][a-z0-9._-]{0,62}, no kind's name and no UUID"
+const NameRule = "up to 63 of a-z, 0-9, '.', '_' and '-', the first a letter or digit; no kind's name and no UUID"
 
 var (
 	nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
@@ -30,7 +30,7 @@ func CheckName(name string) error {
 
 // SecretNameRule says what the name of a secret in the secret store must be, so
 // that ${NAME} finds it.
-const SecretNameRule = "[A-Za-z_][A-Za-z0-9_]{0,127}, not beginning with " + masterKey
+const SecretNameRule = "up to 128 letters of a-z and A-Z, digits and '_', the first no digit, not beginning with " + masterKey
 
 // maxSecretName is how many characters it has at most.
 const maxSecretName = 128

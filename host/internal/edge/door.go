@@ -11,6 +11,7 @@ const (
 	Keys                  // of the API
 	Browsers              // tokens of Bridle's browsers
 	Cookies               // of sessions
+	Links                 // that set the operator up
 	Passwords             // of the operator: see Attempt
 	doors                 // how many there are
 )
@@ -37,7 +38,7 @@ var secrets = rule{
 // find one. Everybody can make their operator wait by guessing from many addresses:
 // therefore all together wait for less long than one does.
 var rules = [doors]rule{
-	Tokens: secrets, AgentKeys: secrets, Keys: secrets, Browsers: secrets, Cookies: secrets,
+	Tokens: secrets, AgentKeys: secrets, Keys: secrets, Browsers: secrets, Cookies: secrets, Links: secrets,
 	Passwords: {
 		each:  toll{free: 5, pause: time.Second, most: 15 * time.Minute},
 		all:   toll{free: 20, pause: time.Second, most: 30 * time.Second},

@@ -37,6 +37,7 @@ func TestFailures(t *testing.T) {
 		{"127.0.0.1:4000", Tokens, 300, 2 * time.Second},
 		{"[::1]:4000", Browsers, 300, 2 * time.Second},
 		{"192.0.2.1:4000", Cookies, 30, 2 * time.Second},
+		{"192.0.2.1:4000", Links, 30, 2 * time.Second},
 		{"", Tokens, 30, 2 * time.Second}, // who can't be told apart are one
 	} {
 		f, now := table()
