@@ -278,18 +278,23 @@ const LivelyPause = time.Second
 
 // read takes frames until the connection ends.
 func (n *Session) read() error {
-	for before := n.conn.Heard(); ; {
+	before := n.conn.Heard()
+	for now := before; ; { // a clock is dear: frames that were read together share its reading
 		frame, err := n.conn.Read()
 		if err != nil {
 			return err
 		}
 		at := n.conn.Heard()
 		n.lively, before = at.Sub(before) < LivelyPause, at
+		if at.After(now) {
+			now = at
+		}
 		n.in.Add(1)
 		in, werr := n.decode(frame)
-		allowed, most := n.inbox.Allow()
+		allowed, most := n.inbox.Allow(now)
 		if !allowed { // to read and refuse as fast as it sends would cost all others
 			time.Sleep(limitedPause)
+			now = time.Now()
 		}
 		if !allowed && !answers(in) {
 			werr = tooMany(in, werr, most)

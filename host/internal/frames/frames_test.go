@@ -207,6 +207,15 @@ func TestRingStaysSmall(t *testing.T) {
 	if cap(small.buf) > maxCrowd {
 		t.Errorf("over the budget a ring has %d bytes", cap(small.buf))
 	}
+	large := b.Ring(3)
+	for range 10 { // each by itself is more than a ring has then
+		large.Record(noon, In, bytes.Repeat([]byte("x"), 100), Accepted, "", false)
+		large.Record(noon, In, bytes.Repeat([]byte("x"), MaxFrame), Accepted, "", false)
+		large.Record(noon, In, []byte(`{"data":"`+strings.Repeat("AAAA", MaxFrame)+`","n":[`+strings.Repeat("1,", MaxFrame)+`1]}`), Accepted, "", false)
+	}
+	if got, _ := large.After(0, 100); len(got) == 0 || got[len(got)-1].Seq != 30 || cap(large.buf) > 2*maxCrowd {
+		t.Errorf("large ones: %d kept in %d bytes", len(got), cap(large.buf))
+	}
 }
 
 func TestNoBook(t *testing.T) {

@@ -5,6 +5,7 @@ package frames
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,7 +114,8 @@ func (b *Book) Forget(channel int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b.bytes.Add(-int64(cap(r.buf)))
-	r.buf, r.from, r.n, r.gone = nil, 0, 0, true
+	r.buf, r.gone = nil, true
+	r.empty()
 	r.wake()
 }
 
@@ -121,13 +123,15 @@ func (b *Book) Forget(channel int64) {
 type Ring struct {
 	book *Book
 
-	mu   sync.Mutex // guards what follows
-	buf  []byte     // entries, one behind the other: see header
-	from int        // of the oldest one in buf
-	n    int        // entries
-	last int64      // Seq of the newest
-	gone bool
-	more chan struct{} // closed by the next frame; nil = nobody waits
+	mu       sync.Mutex // guards what follows
+	buf      []byte     // entries: see header. They begin again at its start where its end has no room for one
+	from, to int        // of the oldest one in buf, and where the next one goes
+	end      int        // where those at the end of buf end, if newer ones are before them; else 0
+	n        int        // entries
+	last     int64      // Seq of the newest
+	sizes    [Most]uint16
+	gone     bool
+	more     chan struct{} // closed by the next frame; nil = nobody waits
 }
 
 // header is what stands before a recorded frame: its length in buf, when it came
@@ -178,9 +182,11 @@ func (r *Ring) Record(at time.Time, d Direction, frame []byte, v Verdict, code w
 	buf = binary.LittleEndian.AppendUint64(buf, uint64(at.UnixNano()))
 	buf = binary.LittleEndian.AppendUint32(buf, uint32(len(frame)))
 	buf = append(buf, byte(d), byte(v), flags, codeByte(code))
-	r.buf = append(buf, kept...)
+	buf = append(buf, kept...)
+	r.to += len(buf)
 	r.n++
 	r.last++
+	r.sizes[r.last%Most] = uint16(len(buf)) // to look for it in the buffer would miss the processor's cache
 	r.wake()
 }
 
@@ -205,50 +211,71 @@ func (r *Ring) wake() {
 }
 
 // room drops the oldest frames until there is room for need bytes more, and returns
-// the buffer with that room. The mutex must be held.
+// that, empty. The mutex must be held.
 func (r *Ring) room(need int) []byte {
 	if r.n == Most {
 		r.drop()
 	}
-	if len(r.buf)+need <= cap(r.buf) {
-		return r.buf
-	}
-	// Moving is cheap as long as half of the buffer is free; else it grows.
-	most := maxRing
-	if r.book.bytes.Load() > budget {
-		most = max(maxCrowd, cap(r.buf))
-	}
-	for live := len(r.buf) - r.from; live+need > most && r.n > 0; live = len(r.buf) - r.from {
-		r.drop()
-	}
-	live := len(r.buf) - r.from
-	if want := live + need; want > cap(r.buf) || want > cap(r.buf)/2 && cap(r.buf) < most {
-		size := max(firstRing, 2*cap(r.buf))
-		for size < want {
-			size *= 2
+	for {
+		switch free := len(r.buf) - r.to; {
+		case r.end > 0 && need <= r.from-r.to, r.end == 0 && need <= free:
+			return r.buf[r.to:r.to:len(r.buf)]
+		case r.grow(need):
+		case r.end == 0 && r.from > 0:
+			r.end, r.to = r.to, 0
+		default:
+			r.drop()
 		}
-		size = max(want, min(size, most))
-		grown := make([]byte, 0, size)
-		r.book.bytes.Add(int64(cap(grown) - cap(r.buf)))
-		r.buf, r.from = append(grown, r.buf[r.from:]...), 0
-		return r.buf
 	}
-	for live+need > cap(r.buf)/2+cap(r.buf)/4 && r.n > 0 { // at its largest: keep a quarter free, so that it is not moved each time
-		r.drop()
-		live = len(r.buf) - r.from
-	}
-	copy(r.buf, r.buf[r.from:])
-	r.buf, r.from = r.buf[:live], 0
-	return r.buf
 }
 
-// drop forgets the oldest frame. The mutex must be held.
-func (r *Ring) drop() {
-	r.from += header + int(binary.LittleEndian.Uint16(r.buf[r.from:]))
-	if r.n--; r.n == 0 {
-		r.buf, r.from = r.buf[:0], 0
+// grow moves the entries into a larger buffer, if it may be larger. The mutex must be
+// held.
+func (r *Ring) grow(need int) bool {
+	most := maxRing
+	if r.book.bytes.Load() > budget {
+		most = maxCrowd
 	}
+	most = max(most, need) // one that is larger than all may be together
+	if len(r.buf) >= most {
+		return false
+	}
+	live := r.live()
+	size := max(firstRing, 2*len(r.buf))
+	for size < len(live)+need {
+		size *= 2
+	}
+	grown := make([]byte, min(size, most))
+	for len(live)+need > len(grown) { // it is at its largest, and not enough: the oldest go
+		live = live[r.drop():]
+	}
+	r.book.bytes.Add(int64(len(grown) - len(r.buf)))
+	r.buf, r.from, r.to, r.end = grown, 0, copy(grown, live), 0
+	return true
 }
+
+// live is what all entries are, oldest first. The mutex must be held.
+func (r *Ring) live() []byte {
+	if r.end > 0 {
+		return slices.Concat(r.buf[r.from:r.end], r.buf[:r.to])
+	}
+	return r.buf[r.from:r.to]
+}
+
+// drop forgets the oldest frame, and returns its size. The mutex must be held.
+func (r *Ring) drop() int {
+	size := int(r.sizes[(r.last-int64(r.n)+1)%Most])
+	r.from += size
+	if r.n--; r.n == 0 {
+		r.empty()
+	} else if r.from == r.end {
+		r.from, r.end = 0, 0
+	}
+	return size
+}
+
+// empty begins anew. The mutex must be held.
+func (r *Ring) empty() { r.from, r.to, r.end, r.n = 0, 0, 0, 0 }
 
 // After is what is kept of the frames behind seq, at most n, the newest, oldest
 // first; more is closed when another one comes.
@@ -261,7 +288,7 @@ func (r *Ring) After(seq int64, n int) (out []Frame, more <-chan struct{}) {
 		r.more = make(chan struct{})
 	}
 	more = r.more
-	kept := append([]byte(nil), r.buf[r.from:]...)
+	kept := slices.Clone(r.live())
 	first, count := r.last-int64(r.n)+1, r.n
 	if seq > r.last { // of a host that ran before
 		seq = 0

@@ -105,7 +105,7 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 	c.loaded = c.backlog == 0 // else drain fills the lanes
 	p.Admitted(a.view, c.chain.Cursor())
 	for _, parcel := range left {
-		c.deliver(parcel)
+		c.deliver(parcel, time.Now())
 	}
 	c.drain()
 	c.unpark()
@@ -126,7 +126,7 @@ func (a *Attachment) Detach() {
 		c.attached = nil
 	}
 	for _, parcel := range left {
-		c.deliver(parcel)
+		c.deliver(parcel, time.Now())
 	}
 	row := c.policy.Channel
 	c.mu.Unlock()
@@ -135,10 +135,11 @@ func (a *Attachment) Detach() {
 	}
 }
 
-// Allow counts a received frame. It is false if there were too many: most is how
-// many a second there may be.
-func (a *Attachment) Allow() (ok bool, most int) {
-	if a.channel.frames.Allow() {
+// Allow counts a frame that was received at a time, which must not be before that of
+// an earlier one. It is false if there were too many: most is how many a second
+// there may be.
+func (a *Attachment) Allow(at time.Time) (ok bool, most int) {
+	if a.channel.frames.AllowN(at, 1) {
 		return true, 0
 	}
 	a.channel.limited.Add(1)
@@ -190,8 +191,9 @@ func (c *Channel) taker() *Attachment {
 }
 
 // deliver hands a committed parcel to whoever is attached. It must not overtake
-// what is on its way back to the queue. The mutex must be held.
-func (c *Channel) deliver(p Parcel) {
+// what is on its way back to the queue. The time is about now: a clock is dear among
+// messages that are committed together. The mutex must be held.
+func (c *Channel) deliver(p Parcel, now time.Time) {
 	a := c.taker()
 	if c.requeuing > 0 && c.policy.Queue {
 		a = nil
@@ -209,9 +211,9 @@ func (c *Channel) deliver(p Parcel) {
 		p.identify()
 		if a.port.Offer(p) {
 			if !p.Lossy() {
-				c.lastSent = time.Now()
+				c.lastSent = now
 				c.count().Outcomes[outcomeSent]++
-				c.arrived(&p, c.lastSent)
+				c.arrived(&p, now)
 			}
 			return
 		}

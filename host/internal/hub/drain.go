@@ -151,7 +151,7 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 				case c.requeued: // since this one was taken, and it may come before it
 					c.settle(o.parcel, store.Queued, "")
 				default:
-					c.deliver(o.parcel)
+					c.deliver(o.parcel, r.At())
 				}
 				if c.attached != nil {
 					r.Later(c.attached.port)

@@ -80,7 +80,7 @@ func (p *lastAnswer) done(r store.Result) {
 		p.conv.newest = nil
 	}
 	if r.Err == nil {
-		c.dispatch(p.o, &p.row[0])
+		c.dispatch(p.o, &p.row[0], r.At())
 		if c.attached != nil {
 			r.Later(c.attached.port)
 		}

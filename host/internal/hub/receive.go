@@ -83,7 +83,7 @@ func (f *inbound) done(r store.Result) {
 		c.count().Received++
 		c.count().failed(Outcome{store.In, f.row.State, f.row.Reason})
 		for i := range f.sent {
-			c.dispatch(&f.sent[i], &f.unit.Out[i])
+			c.dispatch(&f.sent[i], &f.unit.Out[i], r.At())
 		}
 		if f.turn != nil {
 			f.turn.id = f.row.ID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -13,7 +14,7 @@ import (
 
 // dispatch delivers a committed row, unless what it says is still to come. The
 // mutex must be held.
-func (c *Channel) dispatch(o *outgoing, row *store.Row) {
+func (c *Channel) dispatch(o *outgoing, row *store.Row, committed time.Time) {
 	if row.Status == message.StatusStreaming {
 		return
 	}
@@ -36,7 +37,7 @@ func (c *Channel) dispatch(o *outgoing, row *store.Row) {
 			// come first, or somebody came who acknowledges.
 			c.settle(o.parcel, store.Queued, "")
 		default:
-			c.deliver(o.parcel)
+			c.deliver(o.parcel, committed)
 		}
 	case store.Queued:
 		c.waits(o.parcel.conv, row.ID)
@@ -224,7 +225,7 @@ func (s *single) done(r store.Result) {
 	c := s.c
 	c.mu.Lock()
 	if r.Err == nil {
-		c.dispatch(s.o, &s.row[0])
+		c.dispatch(s.o, &s.row[0], r.At())
 		if c.attached != nil {
 			r.Later(c.attached.port)
 		}

@@ -180,7 +180,7 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 		Done: func(r store.Result) {
 			c.mu.Lock()
 			if r.Err == nil {
-				c.dispatch(o, &row)
+				c.dispatch(o, &row, r.At())
 				if c.attached != nil {
 					r.Later(c.attached.port)
 				}

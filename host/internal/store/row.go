@@ -151,6 +151,18 @@ type Result struct {
 	batch *batch
 }
 
+// At is when the commit was over, about: units that were committed together share
+// one reading of the clock.
+func (r Result) At() time.Time {
+	if r.batch == nil {
+		return time.Now()
+	}
+	if r.batch.at.IsZero() {
+		r.batch.at = time.Now()
+	}
+	return r.batch.at
+}
+
 // Later calls f.Flush after the Done of every unit of the same commit ran, so
 // that what they all left there can go out in one write.
 func (r Result) Later(f Flusher) {

@@ -59,7 +59,10 @@ type job struct {
 }
 
 // batch is what one commit's Done calls share.
-type batch struct{ later []Flusher }
+type batch struct {
+	later []Flusher
+	at    time.Time // see Result.At; zero = nobody asked yet
+}
 
 func (w *writer) prepare() (err error) {
 	if err := w.prepareInserts(); err != nil {

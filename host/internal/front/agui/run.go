@@ -107,7 +107,7 @@ func (r *Run) say(ctx context.Context, inbox *hub.Attachment) error {
 		return err
 	}
 	if !r.join() {
-		if ok, most := inbox.Allow(); !ok {
+		if ok, most := inbox.Allow(time.Now()); !ok {
 			f.Settled(r.turn.ref, &wire.Error{Code: wire.CodeRateLimited, Message: fmt.Sprintf("more than %d messages a second: send it again later", most)})
 		} else {
 			inbox.Say(&wire.Inbound{

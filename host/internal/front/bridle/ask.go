@@ -98,7 +98,7 @@ func (f *Front) ask(u *user, agent string, b beside, in model.Message, q *questi
 	if inbox == nil {
 		return refusal{codeDisabled, "the channel is disabled, or the host is stopping"}
 	}
-	if ok, most := inbox.Allow(); !ok {
+	if ok, most := inbox.Allow(time.Now()); !ok {
 		f.forget(q)
 		return refusal{codeRate, fmt.Sprintf("the channel takes %d messages a second: send it again later", most)}
 	}
