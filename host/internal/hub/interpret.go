@@ -203,7 +203,8 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 	c.mu.Lock()
 	f.conv.turns++
 	c.mu.Unlock()
-	f.turn = &turnJob{routing: routing, userID: in.UserID, userName: in.UserName, message: f.asked}
+	f.oneTurn = turnJob{routing: routing, userID: in.UserID, userName: in.UserName, message: f.asked}
+	f.turn = &f.oneTurn
 	return nil
 }
 
@@ -219,9 +220,9 @@ func answerSafely(p Pure, t *Turn) (answers []message.Message, ok bool, err erro
 
 // answer puts answers into the frame's own commit.
 func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ...message.Message) {
-	f.sent, f.unit.Out = f.oneSent[:], f.oneRow[:]
+	f.sent, f.unit.Out = make([]outgoing, len(answers)), f.oneRow[:] // parcels refer to what is sent until it is written
 	if len(answers) != 1 {
-		f.sent, f.unit.Out = make([]outgoing, len(answers)), make([]store.Row, len(answers))
+		f.unit.Out = make([]store.Row, len(answers))
 	}
 	for i := range answers {
 		o := &f.sent[i]

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -24,9 +25,29 @@ type inbound struct {
 	sent  []outgoing // answers in the same commit
 	turn  *turnJob   // started after the commit; nil = none
 
-	// Room for the one answer that there usually is.
-	oneSent [1]outgoing
+	// Room for the one answer that there usually is, or for the turn.
 	oneRow  [1]store.Row
+	oneTurn turnJob
+}
+
+// inbounds are those that are over: they are most of what a message takes of the heap.
+var inbounds sync.Pool
+
+func newInbound() *inbound {
+	if f, ok := inbounds.Get().(*inbound); ok {
+		return f
+	}
+	f := new(inbound)
+	f.unit.Done = f.done
+	return f
+}
+
+// free lets another frame have f, to which nobody may refer any more.
+func (f *inbound) free() {
+	done := f.unit.Done
+	*f = inbound{}
+	f.unit.Done = done
+	inbounds.Put(f)
 }
 
 // Receive takes a message or an action. It commits it, then answers it; the
@@ -36,7 +57,8 @@ func (a *Attachment) Receive(in *wire.Inbound) { a.receive(in, nil) }
 
 func (a *Attachment) receive(in *wire.Inbound, m *said) {
 	c := a.channel
-	f := &inbound{a: a, ref: in.MessageID, said: m}
+	f := newInbound()
+	f.a, f.ref, f.said = a, in.MessageID, m
 	key := in.ConversationID
 	if key == "" {
 		key = in.SessionKey
@@ -62,7 +84,7 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 		a.port.Settled(in.MessageID, werr)
 		return
 	}
-	f.unit.Conversation, f.unit.In, f.unit.Done, f.unit.Cursor = conv.Conversation, &f.row, f.done, in.Cursor
+	f.unit.Conversation, f.unit.In, f.unit.Cursor = conv.Conversation, &f.row, in.Cursor
 	if l, ok := a.port.(store.Leader); ok {
 		c.hub.Store.AppendBy(l, &f.unit)
 	} else {
@@ -116,6 +138,9 @@ func (f *inbound) done(r store.Result) {
 	r.Later(f.a.port)
 	if c.hub.Events.wanted() {
 		c.hub.created(c, f.conv, f.row, f.unit.Out)
+	}
+	if r.Err == nil {
+		f.free()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -98,6 +99,9 @@ func (c *Channel) stop(conv *conversation) {
 	}
 }
 
+// fewTurns are moved up when the first goes, so that those to come find room.
+const fewTurns = 32
+
 // runTurns runs a conversation's turns one after the other until none waits.
 func (c *Channel) runTurns(conv *conversation) {
 	for {
@@ -111,7 +115,11 @@ func (c *Channel) runTurns(conv *conversation) {
 			return
 		}
 		job := conv.waiting[0]
-		conv.waiting = conv.waiting[1:]
+		if len(conv.waiting) <= fewTurns {
+			conv.waiting = slices.Delete(conv.waiting, 0, 1)
+		} else {
+			conv.waiting = conv.waiting[1:]
+		}
 		ctx, cancel := context.WithCancelCause(c.hub.ctx)
 		conv.cancel = cancel
 		if conv.stopNext {

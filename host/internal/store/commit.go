@@ -42,11 +42,13 @@ func (r *Row) size() int {
 
 // write commits the units, and answers them before it looks after the log.
 func (w *writer) write(units []*Unit) {
-	b := new(batch)
+	b := &batch{later: w.later[:0]}
 	tried, err := w.store(units, b)
 	for _, f := range b.later {
 		f.Flush()
 	}
+	clear(b.later)
+	w.later = b.later
 	if tried && w.note(err) {
 		w.tidy()
 	}

@@ -166,11 +166,13 @@ func (r Result) At() time.Time {
 // Later calls f.Flush after the Done of every unit of the same commit ran, so
 // that what they all left there can go out in one write.
 func (r Result) Later(f Flusher) {
-	if r.batch != nil {
-		r.batch.later = append(r.batch.later, f)
+	if r.batch == nil {
+		f.Flush()
 		return
 	}
-	f.Flush()
+	if later := r.batch.later; len(later) == 0 || later[len(later)-1] != f { // units of one connection come together
+		r.batch.later = append(later, f)
+	}
 }
 
 // Flusher is something that collects during a commit's Done calls. Flush must

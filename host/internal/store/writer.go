@@ -39,6 +39,7 @@ type writer struct {
 	admin                func(context.Context, func(*db.Queries) error) error
 	health               // of the disk
 	pulse                pulse
+	later                []Flusher // of the batch before, to be used again
 	stats                Stats
 
 	mu      sync.Mutex // guards what follows
