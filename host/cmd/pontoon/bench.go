@@ -68,6 +68,9 @@ func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Sce
 			if tokens > 0 && !f.Changed("conns") {
 				shape.Conns = tokens
 			}
+			if shape.Turns && !f.Changed("size") {
+				shape.Size += bench.TurnBytes
+			}
 			return []bench.Scenario{shape}
 		}
 	}

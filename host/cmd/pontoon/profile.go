@@ -10,8 +10,11 @@ import (
 )
 
 // profile records where processor time and memory go until stop, which writes
-// cpu.pprof and allocs.pprof in dir.
+// cpu.pprof and allocs.pprof in dir, which is made if need be.
 func profile(dir string) (stop func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
+	}
 	cpu, err := os.Create(filepath.Join(dir, "cpu.pprof"))
 	if err != nil {
 		return nil, fmt.Errorf("profile: %w", err)

@@ -44,10 +44,13 @@ var DefaultScenarios = []Scenario{
 	shape(1, 1, 1, false), shape(50, 1, 1, false), shape(50, 16, 1, false), shape(50, 16, 20, false), shape(50, 16, 1, true), shape(50, 16, 20, true),
 }
 
+// TurnBytes is how much longer a frame is that asks for a turn.
+const TurnBytes = 8
+
 func shape(conns, window, conversations int, turns bool) Scenario {
 	s := Scenario{Conns: conns, Window: window, Conversations: conversations, Size: 200, Turns: turns}
-	if turns { // it takes that many to ask for one
-		s.Size += 8
+	if turns {
+		s.Size += TurnBytes
 	}
 	return s
 }
