@@ -279,7 +279,7 @@ const LivelyPause = time.Second
 // read takes frames until the connection ends.
 func (n *Session) read() error {
 	before := n.conn.Heard()
-	for now := before; ; { // a clock is dear: frames that were read together share its reading
+	for now := time.Now(); ; { // a clock is dear: frames that were read together share its reading
 		frame, err := n.conn.Read()
 		if err != nil {
 			return err

@@ -207,6 +207,13 @@ func TestRingStaysSmall(t *testing.T) {
 	if cap(small.buf) > maxCrowd {
 		t.Errorf("over the budget a ring has %d bytes", cap(small.buf))
 	}
+	even := NewBook().Ring(1)
+	for range 10_000 {
+		even.Record(noon, In, []byte(`{"type":"message","text":"hi"}`), Accepted, "", false)
+	}
+	if got, _ := even.After(0, 100); len(got) != Most || cap(even.buf) > 8<<10 {
+		t.Errorf("%d small frames in %d bytes", len(got), cap(even.buf))
+	}
 	large := b.Ring(3)
 	for range 10 { // each by itself is more than a ring has then
 		large.Record(noon, In, bytes.Repeat([]byte("x"), 100), Accepted, "", false)

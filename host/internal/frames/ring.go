@@ -220,6 +220,8 @@ func (r *Ring) room(need int) []byte {
 		switch free := len(r.buf) - r.to; {
 		case r.end > 0 && need <= r.from-r.to, r.end == 0 && need <= free:
 			return r.buf[r.to:r.to:len(r.buf)]
+		case r.end == 0 && need <= r.from:
+			r.end, r.to = r.to, 0
 		case r.grow(need):
 		case r.end == 0 && r.from > 0:
 			r.end, r.to = r.to, 0
@@ -229,8 +231,8 @@ func (r *Ring) room(need int) []byte {
 	}
 }
 
-// grow moves the entries into a larger buffer, if it may be larger. The mutex must be
-// held.
+// grow moves the entries into a larger buffer, if it may be larger, or into one as
+// large, if they are small and only lie badly. The mutex must be held.
 func (r *Ring) grow(need int) bool {
 	most := maxRing
 	if r.book.bytes.Load() > budget {
@@ -241,8 +243,8 @@ func (r *Ring) grow(need int) bool {
 		return false
 	}
 	live := r.live()
-	size := max(firstRing, 2*len(r.buf))
-	for size < len(live)+need {
+	size := max(firstRing, len(r.buf))
+	for size < 2*(len(live)+need) {
 		size *= 2
 	}
 	grown := make([]byte, min(size, most))

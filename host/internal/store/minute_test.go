@@ -3,6 +3,7 @@ package store
 import (
 	"path/filepath"
 	"reflect"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ func minuteOfChannel(key int64, at time.Time, received int64, took time.Duration
 func TestMinutes(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Date(2026, 3, 4, 12, 0, 30, 0, time.UTC)
-	s, err := Open(t.Context(), dir, Options{Now: func() time.Time { return now }})
+	var passed atomic.Int64 // the index asks for the time, too
+	clock := Options{Now: func() time.Time { return now.Add(time.Duration(passed.Load())) }}
+	s, err := Open(t.Context(), dir, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +37,7 @@ func TestMinutes(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open(t.Context(), dir, Options{Now: func() time.Time { return now }}); err != nil {
+	if s, err = Open(t.Context(), dir, clock); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.SaveMinutes(t.Context(), []Minute{minuteOfChannel(c.Key, at, 3, time.Minute)}); err != nil {
@@ -60,8 +63,9 @@ func TestMinutes(t *testing.T) {
 	}
 
 	// What is too old goes, and what a deleted channel left.
-	now = now.Add(KeepMinutes + time.Minute)
-	if err := s.SaveMinutes(t.Context(), []Minute{minuteOfChannel(c.Key, now, 1, 0)}); err != nil {
+	passed.Store(int64(KeepMinutes + time.Minute))
+	later := clock.Now()
+	if err := s.SaveMinutes(t.Context(), []Minute{minuteOfChannel(c.Key, later, 1, 0)}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Minutes(t.Context(), c.Key, at, at.Add(time.Minute)); err != nil || len(got) != 0 {
@@ -70,7 +74,7 @@ func TestMinutes(t *testing.T) {
 	if err := s.DeleteChannel(t.Context(), c, Change{Actor: "test", Action: "channel.delete"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Minutes(t.Context(), c.Key, now.Add(-time.Hour), now.Add(time.Hour)); err != nil || len(got) != 0 {
+	if got, err := s.Minutes(t.Context(), c.Key, later.Add(-time.Hour), later.Add(time.Hour)); err != nil || len(got) != 0 {
 		t.Errorf("of a deleted channel: %+v, %v", got, err)
 	}
 }
@@ -79,7 +83,8 @@ func TestMinutes(t *testing.T) {
 // and all go.
 func TestMinutesOfManyChannels(t *testing.T) {
 	now := time.Date(2026, 3, 4, 12, 0, 30, 0, time.UTC)
-	s, err := Open(t.Context(), t.TempDir(), Options{Now: func() time.Time { return now }})
+	var passed atomic.Int64
+	s, err := Open(t.Context(), t.TempDir(), Options{Now: func() time.Time { return now.Add(time.Duration(passed.Load())) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +100,11 @@ func TestMinutesOfManyChannels(t *testing.T) {
 	if got, err := s.Minutes(t.Context(), AllChannels, now.Add(-n*time.Minute), now.Add(time.Minute)); err != nil || len(got) != n {
 		t.Errorf("%d rows, %v, want %d", len(got), err, n)
 	}
-	now = now.Add(KeepMinutes + time.Hour)
+	passed.Store(int64(KeepMinutes + time.Hour))
 	if err := s.SaveMinutes(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Minutes(t.Context(), AllChannels, time.Unix(0, 0), now); err != nil || len(got) != 0 {
+	if got, err := s.Minutes(t.Context(), AllChannels, time.Unix(0, 0), now.Add(KeepMinutes+time.Hour)); err != nil || len(got) != 0 {
 		t.Errorf("%d rows stay, %v", len(got), err)
 	}
 }
