@@ -72,20 +72,30 @@ func DecodeInbound(frame []byte) (*Inbound, *Error) { return DecodeInboundAs(fra
 // could be read. Frames of protocol 1.0 are read alike in every dialect, but for
 // what 1.0 ignores: message_id that is none, cursor, parts, attachments.
 func DecodeInboundAs(frame []byte, d Dialect) (*Inbound, *Error) {
+	in := new(Inbound)
+	if err := in.Decode(frame, d); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// Decode is DecodeInboundAs for who reads frame after frame: it makes in what the
+// frame says, whatever it was. After an error it is of no use.
+func (in *Inbound) Decode(frame []byte, d Dialect) *Error {
 	s := string(frame) // one allocation; every field is a part of it
 	var f fields
 	if !scan(s, &f) {
 		f = fields{}
 		if err := decodeSlowly(frame, &f); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	in := new(Inbound)
+	*in = Inbound{}
 	if err := in.interpret(&f, d); err != nil {
 		err.Ref = in.MessageID
-		return nil, err
+		return err
 	}
-	return in, nil
+	return nil
 }
 
 func (in *Inbound) interpret(f *fields, d Dialect) *Error {

@@ -259,6 +259,19 @@ func (b *bed) sample(ctx context.Context, i int, s Scenario) (Sample, error) {
 	return one, err
 }
 
+// compare notes the ratios to the bare echo of the same round; an open loop is as
+// fast as its pace.
+func (s *Sample) compare(raw Sample, open bool) {
+	if raw.Throughput > 0 && !open {
+		ratio := s.Throughput / raw.Throughput
+		s.Ratio = &ratio
+	}
+	if s.ServerCPU != nil && raw.ServerCPU != nil && *raw.ServerCPU > 0 {
+		ratio := *s.ServerCPU / *raw.ServerCPU
+		s.CPURatio = &ratio
+	}
+}
+
 // scenario measures the targets in turns; who begins changes with the round.
 func (b *bed) scenario(ctx context.Context, s Scenario) (ScenarioReport, error) {
 	samples := make([][]Sample, len(b.targets))
@@ -274,12 +287,9 @@ func (b *bed) scenario(ctx context.Context, s Scenario) (ScenarioReport, error) 
 			samples[i] = append(samples[i], one)
 		}
 	}
-	if len(samples) == 2 && s.Rate == 0 { // an open loop is as fast as its pace
+	if len(samples) == 2 {
 		for i := range samples[0] {
-			if raw := samples[1][i].Throughput; raw > 0 {
-				ratio := samples[0][i].Throughput / raw
-				samples[0][i].Ratio = &ratio
-			}
+			samples[0][i].compare(samples[1][i], s.Rate > 0)
 		}
 	}
 	r := ScenarioReport{Scenario: s}

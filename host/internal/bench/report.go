@@ -14,6 +14,7 @@ import (
 type Sample struct {
 	Throughput float64  `json:"frames_per_second"`
 	Ratio      *float64 `json:"ratio,omitempty"`        // of throughput, to the base of the same round
+	CPURatio   *float64 `json:"cpu_ratio,omitempty"`    // of the servers' processor time for a message, likewise
 	SyncRatio  *float64 `json:"p50_to_fsync,omitempty"` // of the median latency, to one fsync on the same disk in the same round
 	P50        float64  `json:"p50_us"`
 	P90        float64  `json:"p90_us"`
@@ -36,6 +37,7 @@ type TargetReport struct {
 	Name       string   `json:"name"`
 	Throughput Spread   `json:"frames_per_second"`
 	Ratio      *Spread  `json:"ratio,omitempty"`
+	CPURatio   *Spread  `json:"cpu_ratio,omitempty"`
 	SyncRatio  *Spread  `json:"p50_to_fsync,omitempty"`
 	P50        Spread   `json:"p50_us"`
 	P90        Spread   `json:"p90_us"`
@@ -123,6 +125,7 @@ func summarize(name string, samples []Sample) TargetReport {
 	r.Max = over(func(s Sample) float64 { return s.Max })
 	r.OwnCPU = over(func(s Sample) float64 { return s.OwnCPU })
 	r.Ratio = maybe(func(s Sample) *float64 { return s.Ratio })
+	r.CPURatio = maybe(func(s Sample) *float64 { return s.CPURatio })
 	r.SyncRatio = maybe(func(s Sample) *float64 { return s.SyncRatio })
 	r.ServerCPU = maybe(func(s Sample) *float64 { return s.ServerCPU })
 	for _, s := range samples {

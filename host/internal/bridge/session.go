@@ -278,8 +278,9 @@ const LivelyPause = time.Second
 
 // read takes frames until the connection ends.
 func (n *Session) read() error {
-	before := n.conn.Heard()
+	before, room := n.conn.Heard(), new(wire.Inbound)
 	for now := time.Now(); ; { // a clock is dear: frames that were read together share its reading
+		*room = wire.Inbound{} // what an idle adapter said last is not kept
 		frame, err := n.conn.Read()
 		if err != nil {
 			return err
@@ -290,7 +291,7 @@ func (n *Session) read() error {
 			now = at
 		}
 		n.in.Add(1)
-		in, werr := n.decode(frame)
+		in, werr := n.decode(frame, room)
 		allowed, most := n.inbox.Allow(now)
 		if !allowed { // to read and refuse as fast as it sends would cost all others
 			time.Sleep(limitedPause)
@@ -385,13 +386,17 @@ func (n *Session) upload(in *wire.Inbound) {
 	n.answer(n.inbox.Upload(in).Append(nil))
 }
 
-// decode reads a frame as the session has negotiated it. What an operator
-// allows may change meanwhile, but adds nothing to protocol 1.0.
-func (n *Session) decode(frame []byte) (*wire.Inbound, *wire.Error) {
-	if n.inbox.Protocol == wire.V10 {
-		return wire.DecodeInbound(frame)
+// decode reads a frame into room as the session has negotiated it; nil if that can't
+// be. What an operator allows may change meanwhile, but adds nothing to protocol 1.0.
+func (n *Session) decode(frame []byte, room *wire.Inbound) (*wire.Inbound, *wire.Error) {
+	var d wire.Dialect
+	if n.inbox.Protocol != wire.V10 {
+		d = wire.Dialect{Protocol: n.inbox.Protocol, Caps: n.inbox.Caps()}
 	}
-	return wire.DecodeInboundAs(frame, wire.Dialect{Protocol: n.inbox.Protocol, Caps: n.inbox.Caps()})
+	if err := room.Decode(frame, d); err != nil {
+		return nil, err
+	}
+	return room, nil
 }
 
 // end frees what the session held, and waits for its flusher.
