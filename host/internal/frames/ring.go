@@ -256,12 +256,12 @@ func (r *Ring) grow(need int) bool {
 	return true
 }
 
-// live is what all entries are, oldest first. The mutex must be held.
+// live is a copy of all entries, oldest first. The mutex must be held.
 func (r *Ring) live() []byte {
 	if r.end > 0 {
 		return slices.Concat(r.buf[r.from:r.end], r.buf[:r.to])
 	}
-	return r.buf[r.from:r.to]
+	return slices.Clone(r.buf[r.from:r.to])
 }
 
 // drop forgets the oldest frame, and returns its size. The mutex must be held.
@@ -290,7 +290,7 @@ func (r *Ring) After(seq int64, n int) (out []Frame, more <-chan struct{}) {
 		r.more = make(chan struct{})
 	}
 	more = r.more
-	kept := slices.Clone(r.live())
+	kept := r.live()
 	first, count := r.last-int64(r.n)+1, r.n
 	if seq > r.last { // of a host that ran before
 		seq = 0

@@ -135,9 +135,9 @@ func (a *Attachment) Detach() {
 	}
 }
 
-// Allow counts a frame that was received at a time, which must not be before that of
-// an earlier one. It is false if there were too many: most is how many a second
-// there may be.
+// Allow counts a frame that was received at a time: not before that of the frame
+// before, or what passed between them counts twice, up to a burst. It is false if
+// there were too many: most is how many a second there may be.
 func (a *Attachment) Allow(at time.Time) (ok bool, most int) {
 	if a.channel.frames.AllowN(at, 1) {
 		return true, 0
