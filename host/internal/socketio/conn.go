@@ -207,6 +207,10 @@ func (c *conn) take(b []byte) error {
 // act acts on one packet of Socket.IO. in must be held.
 func (c *conn) act(p packet) error {
 	s := c.sockets[p.namespace]
+	if s != nil && s.isGone() { // Close has not come to taking it out yet, and the client may be back already
+		c.leave(s)
+		s = nil
+	}
 	switch {
 	case p.kind == kindConnect && s == nil:
 		return c.connect(p)
@@ -255,10 +259,7 @@ func (c *conn) connect(p packet) error {
 	if s.handler = ns.Open(s, p.data); s.handler == nil {
 		s.bye()
 	}
-	s.mu.Lock()
-	gone := s.gone
-	s.mu.Unlock()
-	if gone { // closed by whoever opened it
+	if s.isGone() { // closed by whoever opened it
 		c.leave(s)
 	}
 	return nil

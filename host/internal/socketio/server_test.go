@@ -281,6 +281,29 @@ func TestPolling(t *testing.T) {
 	}
 }
 
+// A client that was told to leave may come back at once.
+func TestBackAtOnce(t *testing.T) {
+	const times = 20
+	s := start(t, Options{Burst: 1000})
+	q := s.poll()
+	body := "40/echo,"
+	for range times {
+		body += "\x1e42/echo,[\"leave\"]\x1e42/echo,[\"ignored\"]\x1e40/echo,"
+	}
+	if status, body := s.post(q, body+"\x1e42/echo,[\"there\"]"); status != 200 {
+		t.Fatal(status, body)
+	}
+	_, body = s.get(q)
+	packets := strings.Split(body, "\x1e")
+	if len(packets) != 2*times+2 || packets[2*times+1] != `42/echo,["there",[]]` {
+		t.Fatalf("%q", packets)
+	}
+	eventually(t, "all handlers but the last are closed", func() bool {
+		open, closed := s.ns.counts()
+		return open == times+1 && closed == times
+	})
+}
+
 func TestUpgrade(t *testing.T) {
 	s := start(t, Options{})
 	q := s.poll()

@@ -67,6 +67,12 @@ func (s *Socket) Close() {
 	})
 }
 
+func (s *Socket) isGone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
 // bye tells the client, once.
 func (s *Socket) bye() bool {
 	s.mu.Lock()
