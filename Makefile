@@ -78,5 +78,5 @@ faults:
 # Pictures of every page of the console, at 360 and 1440 points, light and dark.
 screenshots:
 	@rm -rf bin/screenshots && mkdir -p bin/screenshots
-	PONTOON_SHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -timeout 20m -run '^TestConsole' ./host/cmd/pontoon
+	PONTOON_SHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -timeout 20m -run '^TestConsole|^TestChartsInBrowser' ./host/cmd/pontoon ./host/internal/console
 	@echo "bin/screenshots has $$(ls bin/screenshots | wc -l) pictures"

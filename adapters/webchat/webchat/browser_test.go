@@ -47,7 +47,7 @@ func chromium(t *testing.T) context.Context {
 	flags = append(flags, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")) // pictures of other machines stay there
 	flags = append(flags, chromedp.ExecPath("/usr/bin/chromium"), chromedp.UserDataDir(dir), chromedp.WSURLReadTimeout(within))
 	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), flags...)
-	ctx, stop := chromedp.NewContext(alloc, chromedp.WithErrorf(t.Logf))
+	ctx, stop := chromedp.NewContext(alloc)
 	if err := chromedp.Run(ctx); err != nil {
 		stopAlloc()
 		t.Fatalf("start /usr/bin/chromium: %v", err)

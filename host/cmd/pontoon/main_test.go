@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/browser"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
@@ -64,14 +63,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 		browser.Axe = axe
-		code := m.Run()
-		browser.Close()
-		http.DefaultClient.CloseIdleConnections()
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return code
+		return browser.Main(m)
 	}())
 }
 

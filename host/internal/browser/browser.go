@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
+	"go.uber.org/goleak"
 )
 
 // Program is the browser. Tests fail without it.
@@ -69,7 +71,20 @@ func start(t testing.TB) context.Context {
 	return ctx
 }
 
-// Close ends the browser, if there is one. TestMain calls it.
+// Main runs the tests of a package that opens tabs, ends the browser, and looks for
+// goroutines that are left. It returns what the program exits with.
+func Main(m *testing.M) int {
+	code := m.Run()
+	Close()
+	http.DefaultClient.CloseIdleConnections()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// Close ends the browser, if there is one.
 func Close() {
 	chromium.Lock()
 	defer chromium.Unlock()

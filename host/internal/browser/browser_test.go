@@ -7,21 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		code := m.Run()
-		Close()
-		if err := goleak.Find(); err != nil {
-			_, _ = os.Stderr.WriteString(err.Error())
-			return 1
-		}
-		return code
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func (p *Tab) heard() bool {
 	p.mu.Lock()

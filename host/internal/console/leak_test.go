@@ -1,9 +1,10 @@
 package console
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/pontoon-bridge/pontoon/host/internal/browser"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
