@@ -18,7 +18,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, toxic.Left()) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, toxic.Left()...) }
 
 const (
 	patience  = 10 * time.Second

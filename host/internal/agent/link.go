@@ -20,10 +20,10 @@ import (
 
 // Bounds of one connection of an agent.
 const (
-	maxLinkFrames = 1024    // that wait to be written
-	maxLinkBytes  = 8 << 20 // of them
-	linkRate      = 2000    // frames a second that an agent may send, and at once
-	maxErrands    = 64      // frames without a turn that wait
+	maxLinkFrames = 1024                                 // that wait to be written
+	maxLinkBytes  = 2 * agentwire.Window * wire.MaxFrame // of them: an agent that comes back gets all open turns at once
+	linkRate      = 2000                                 // frames a second that an agent may send, and at once
+	maxErrands    = 64                                   // frames without a turn that wait
 )
 
 // link is one connection of an agent. Its reader runs serve; a writer and one

@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // A key that is revoked or expires, and an agent that is disabled, end the
@@ -53,6 +54,28 @@ func TestRevoked(t *testing.T) {
 	a.wantClose(4003)
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("both were closed after %s", took)
+	}
+}
+
+// An agent that comes back gets all of its turns at once, however large they are.
+func TestReconnectWithLargeTurns(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.channel("irc", "one")
+	a, user := b.connect("one", ""), b.adapter("irc", "text")
+	large := strings.Repeat("x", wire.MaxFrame-1000)
+	for i := range agentwire.Window {
+		user.write(`{"type":"message","conversation_id":"` + strconv.Itoa(i) + `","text":"` + large + `"}`)
+	}
+	for round := range 3 {
+		for range agentwire.Window {
+			if q := a.turn(large); q.Repeated != (round > 0) {
+				t.Fatalf("round %d: repeated is %v", round, q.Repeated)
+			}
+		}
+		_ = a.ws.Close()
+		a = b.connect("one", "")
 	}
 }
 

@@ -31,7 +31,7 @@ func (n *Session) Offer(p hub.Parcel) bool {
 		n.offerLossy(p)
 		return true
 	}
-	if n.durable >= MaxParcels || n.bytes+size > MaxOutBytes && n.durable > 0 {
+	if n.over(1, size) && n.behind(n.over(burst, size)) {
 		n.close(wire.CloseTooSlow, "too slow: messages wait for longer than they may")
 		return false
 	}
@@ -39,6 +39,23 @@ func (n *Session) Offer(p hub.Parcel) bool {
 	n.bytes += size
 	n.queue = append(n.queue, item{parcel: p, size: size})
 	return true
+}
+
+// over reports that so many bytes more would be over times the bound.
+func (n *Session) over(times, size int) bool {
+	return n.durable >= times*MaxParcels || n.bytes+size > times*MaxOutBytes && n.durable > 0
+}
+
+// behind reports that an adapter for which more waits than may is to blame: the
+// flusher has not come back for it for slowAfter, or it is beyond any excuse. One
+// commit may hold more than the bound for an adapter that reads all the time.
+// The mutex must be held.
+func (n *Session) behind(beyond bool) bool {
+	now := time.Now()
+	if n.overSince.IsZero() {
+		n.overSince = now
+	}
+	return beyond || now.Sub(n.overSince) >= slowAfter
 }
 
 // noWait is a channel on which nobody waits.
@@ -92,7 +109,7 @@ func (n *Session) leave(frame []byte) {
 	if n.code != 0 {
 		return
 	}
-	if len(n.queue) >= maxControl {
+	if waiting := len(n.queue); waiting >= maxControl && n.behind(waiting >= burst*maxControl) {
 		n.close(wire.CloseTooSlow, "too slow: answers wait for longer than they may")
 		return
 	}
@@ -208,7 +225,7 @@ func (n *Session) flushOnce() bool {
 		return false
 	}
 	n.queue, n.spare = n.spare[:0], nil
-	n.durable, n.bytes = 0, 0
+	n.durable, n.bytes, n.overSince = 0, 0, time.Time{}
 	n.hasRoom()
 	n.mu.Unlock()
 

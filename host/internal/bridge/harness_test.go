@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, toxic.Left())
+	goleak.VerifyTestMain(m, toxic.Left()...)
 }
 
 // patience is how long anything may take before a test gives up.

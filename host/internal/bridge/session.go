@@ -42,19 +42,20 @@ type Session struct {
 	in, out  atomic.Uint64               // frames read and written since register
 	frames   atomic.Pointer[frames.Ring] // of the channel; nil until its first frame, or none are kept
 
-	mu       sync.Mutex // guards what follows
-	queue    []item
-	spare    []item // the queue before, to be used again
-	durable  int
-	bytes    int
-	room     chan struct{} // who waits for Room; nil = nobody
-	flushing bool
-	flushed  chan struct{} // closed when the flusher ended; nil = none ran yet
-	retired  bool
-	pinged   time.Time
-	code     wire.CloseCode // to close with once the queue is written; 0 = none
-	why      string
-	dead     bool
+	mu        sync.Mutex // guards what follows
+	queue     []item
+	spare     []item // the queue before, to be used again
+	durable   int
+	bytes     int
+	overSince time.Time     // more waits than may; zero = it does not
+	room      chan struct{} // who waits for Room; nil = nobody
+	flushing  bool
+	flushed   chan struct{} // closed when the flusher ended; nil = none ran yet
+	retired   bool
+	pinged    time.Time
+	code      wire.CloseCode // to close with once the queue is written; 0 = none
+	why       string
+	dead      bool
 }
 
 var _ hub.Port = (*Session)(nil)

@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,29 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
+
+// What one commit brings is not the adapter's fault: it reads as fast as it is
+// written to.
+func TestBurstIsNotSlowness(t *testing.T) { // not parallel: it counts goroutines
+	h := start(t, func(s *setup) { s.store.BusyTimeout = time.Minute })
+	row := h.channel("burst")
+	c := h.attach(t, row)
+	c.works()
+	const many = 3 * bridge.MaxParcels
+	unlock := lockStore(t, h)
+	before := runtime.NumGoroutine()
+	taken := make(chan int)
+	go func() { taken <- h.burst(row, many, 10) }()
+	eventually(t, "all wait for the disk", func() bool { return runtime.NumGoroutine() >= before+many })
+	unlock()
+	for range many {
+		c.mustNext()
+	}
+	if n := receive(t, "burst", taken); n != many {
+		t.Errorf("%d of %d messages were taken", n, many)
+	}
+	c.works()
+}
 
 // An adapter that doesn't read is dropped once too much waits for it; what was
 // not written is accounted for, and nobody else waits.
@@ -35,7 +59,7 @@ func TestSlowReader(t *testing.T) {
 					t.Fatal(err)
 				}
 				refused = n < 10 || pending > 0
-				if taken += n; taken*size > 4*bridge.MaxOutBytes {
+				if taken += n; taken*size > 8*bridge.MaxOutBytes {
 					t.Fatal("there is no bound")
 				}
 			}
