@@ -225,12 +225,17 @@ type result struct {
 	code     int
 }
 
-// run runs a command to its end. Only env is in its environment.
+// runCommand runs a command to its end. Only env is in its environment.
 func runCommand(t *testing.T, env []string, stdin string, args ...string) result {
+	t.Helper()
+	return runCommandIn(t, t.TempDir(), env, stdin, args...)
+}
+
+func runCommandIn(t *testing.T, dir string, env []string, stdin string, args ...string) result {
 	t.Helper()
 	cmd := exec.Command(pontoonBinary, args...)
 	cmd.Env = slices.Concat(baseEnv, env)
-	cmd.Dir = t.TempDir()
+	cmd.Dir = dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = &out, &errs, strings.NewReader(stdin)
 	var exit *exec.ExitError

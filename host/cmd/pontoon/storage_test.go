@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"database/sql"
 	"fmt"
 	"io"
@@ -326,6 +327,48 @@ func TestTortureDiskLocked(t *testing.T) {
 	r.Recovery = append(r.Recovery, d.untilTaken())
 	h.judge(&r, "c", d.acked)
 	torture.Report(t, r)
+}
+
+// The data directory is where the shell is, unless told otherwise: for every
+// command that needs no host.
+func TestDefaultDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, data := range []string{"", "./data", "data", "deeper/data"} {
+		t.Run(cmp.Or(data, "none"), func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(dir, strings.ReplaceAll(data, "/", "-"))
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			h := &host{
+				t: t, data: cmp.Or(data, "./data"), wrap: []string{"env", "-C", dir},
+				outside: func(path string) string { return filepath.Join(dir, path) },
+			}
+			h.start("127.0.0.1:0")
+			run := func(args ...string) {
+				t.Helper()
+				if data != "" {
+					args = append(args, "--data", data)
+				}
+				if r := runCommandIn(t, dir, []string{"PONTOON_URL=" + h.url}, "", args...); r.code != 0 {
+					t.Errorf("pontoon %s: exit status %d\n%s%s", strings.Join(args, " "), r.code, r.out, r.err)
+				}
+			}
+			run("channel", "create", "kept")
+			run("backup", "saved.tar.gz")
+			run("doctor")
+			run("operator", "link")
+			h.stop()
+			run("backup", "again.tar.gz")
+			run("secret", "rotate-key")
+			run("secret", "forget")
+			run("restore", "saved.tar.gz")
+			run("doctor")
+			h.again()
+			run("channel", "show", "kept")
+		})
+	}
 }
 
 // Random bytes in the database: the host does not start, says why, and names

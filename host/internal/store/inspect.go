@@ -62,13 +62,9 @@ func openInspected(dir string) (*sql.DB, Inspection, error) {
 	} else if errors.Is(err, fs.ErrNotExist) {
 		q.Set("immutable", "1") // nobody uses it: a reader would leave files behind
 	}
-	abs, err := filepath.Abs(path)
+	d, err := openURL(path, q)
 	if err != nil {
-		return nil, i, fmt.Errorf("open database: %w", err)
-	}
-	d, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: abs, RawQuery: q.Encode()}).String())
-	if err != nil {
-		return nil, i, fmt.Errorf("open database: %w", err)
+		return nil, i, err
 	}
 	d.SetMaxOpenConns(1)
 	return d, i, nil

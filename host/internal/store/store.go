@@ -172,14 +172,25 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 }
 
 func openSQL(path, mode string, conns int, pragmas ...string) (*sql.DB, error) {
-	q := url.Values{"mode": {mode}, "_pragma": pragmas, "_txlock": {"immediate"}}
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
-	d, err := sql.Open("sqlite", dsn.String())
+	d, err := openURL(path, url.Values{"mode": {mode}, "_pragma": pragmas, "_txlock": {"immediate"}})
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
+		return nil, err
 	}
 	d.SetMaxOpenConns(conns)
 	d.SetMaxIdleConns(conns)
+	return d, nil
+}
+
+// openURL opens a database file with the driver's and SQLite's settings.
+func openURL(path string, settings url.Values) (*sql.DB, error) {
+	abs, err := filepath.Abs(path) // a url takes the first element of a relative one for a host
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	d, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: abs, RawQuery: settings.Encode()}).String())
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
 	return d, nil
 }
 
