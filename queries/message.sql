@@ -55,6 +55,10 @@ WHERE id = sqlc.arg(id) AND direction = 0 AND state IN (5, 6);
 -- name: InsertLife :exec
 INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?);
 
+-- name: Replayed :many
+SELECT message, CAST(max(at) AS INTEGER) AS at FROM life
+WHERE what = sqlc.arg(replayed) AND message IN (sqlc.slice('ids')) GROUP BY message; -- in this order: sqlc numbers what is not in the slice
+
 -- name: InsertReopened :exec
 INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?;
 

@@ -416,6 +416,39 @@ func TestTTL(t *testing.T) {
 	rich.quiet()
 }
 
+// What is replayed may wait as long as if it were new, and no longer.
+func TestTTLOfReplayed(t *testing.T) {
+	t.Parallel()
+	const ttl = 6 * time.Second
+	h := start(t, func(s *setup) { s.ttl = ttl })
+	row, nobody := h.channel("t", withQueue), h.channel("nobody", withQueue)
+	const many = 100 // more than are looked through at a time
+	in := func(state string) (lines []string) {
+		for i := range many {
+			lines = append(lines, fmt.Sprintf("out %s %d", state, i))
+		}
+		return append(lines, "out "+state+" last")
+	}
+	h.mustSend(nobody, "c", "x")
+	for i := range many {
+		h.mustSend(row, fmt.Sprint("c", i%2), fmt.Sprint(i))
+	}
+	h.mustSend(row, "c2", "last")
+	h.wantHistory(row, in("expired/ttl")...)
+	h.wantHistory(nobody, "out expired/ttl x")
+	h.operator("POST", "/dead-letters/replay", "", 202)
+	h.wantHistory(row, in("queued")...)
+	time.Sleep(ttl / 3) // looked through every quarter
+	h.wantHistory(row, in("queued")...)
+	c := h.attach11(t, row, "ack")
+	for range many + 1 {
+		c.ok(c.nextSent("send").MessageID)
+	}
+	h.wantHistory(row, in("delivered")...)
+	h.wantHistory(nobody, "out queued x")
+	h.wantHistory(nobody, "out expired/ttl x")
+}
+
 // A test message waits for the platform's word.
 func TestChannelTest(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -76,18 +77,10 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 	if !look {
 		return
 	}
-	old, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, 0, drainPage)
-	if err != nil {
-		c.hub.Log.Warn("queue not looked through", "channel", c.name(), "error", err)
-		return
-	}
-	for _, e := range old {
-		if ages.of(e.ID) < ttl {
-			return
-		}
+	err := c.eachOld(ages, ttl, func(e *store.Entry) error {
 		conv, err := c.hold(c.hub.ctx, e.Conversation)
 		if err != nil {
-			return
+			return err
 		}
 		c.mu.Lock()
 		l := c.lanes[conv.Key]
@@ -96,7 +89,50 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		}
 		c.release(conv)
 		c.mu.Unlock()
+		return nil
+	})
+	if err != nil {
+		c.hub.Log.Warn("queue not looked through", "channel", c.name(), "error", err)
 	}
+}
+
+// eachOld calls fn for the queued messages that have waited for ttl since they were
+// made, or replayed.
+func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*store.Entry) error) error {
+	for last := store.MessageID(0); ; {
+		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
+		if err != nil {
+			return err
+		}
+		more := len(page) == drainPage
+		if i := slices.IndexFunc(page, func(e store.Entry) bool { return ages.of(e.ID) < ttl }); i >= 0 {
+			page, more = page[:i], false // what follows is younger
+		}
+		replayed, err := c.hub.Store.Replayed(c.hub.ctx, idsOf(page))
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			last = page[i].ID
+			if at, again := replayed[last]; again && ages.of(store.IDAt(at)) < ttl {
+				continue
+			}
+			if err := fn(&page[i]); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+func idsOf(entries []store.Entry) []store.MessageID {
+	ids := make([]store.MessageID, len(entries))
+	for i := range entries {
+		ids[i] = entries[i].ID
+	}
+	return ids
 }
 
 // end expires a message that waits. Until that is committed nobody may take

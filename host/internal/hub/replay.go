@@ -49,7 +49,7 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	}
 	done := make(chan error, 1)
 	c.queue(change{
-		conv: conv, to: store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: "replayed"}}},
+		conv: conv, to: store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: store.LifeReplayed}}},
 		then: func(err error) { done <- err }, once: true,
 	})
 	c.release(conv)

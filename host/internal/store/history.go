@@ -187,6 +187,24 @@ func (s *Store) Pending(ctx context.Context, channel int64, id MessageID, n int)
 	return s.entries(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), Queued: int64(Queued), N: int64(n)}))
 }
 
+// Replayed is when each of the messages was replayed last; those that were not are
+// left out.
+func (s *Store) Replayed(ctx context.Context, ids []MessageID) (map[MessageID]time.Time, error) {
+	keys := make([]int64, len(ids))
+	for i, id := range ids {
+		keys[i] = int64(id)
+	}
+	rows, err := s.read.Replayed(ctx, db.ReplayedParams{Ids: keys, Replayed: LifeReplayed})
+	if err != nil {
+		return nil, fmt.Errorf("read replays: %w", err)
+	}
+	at := make(map[MessageID]time.Time, len(rows))
+	for _, r := range rows {
+		at[MessageID(r.Message)] = time.UnixMilli(r.At).UTC()
+	}
+	return at, nil
+}
+
 // Waiting is a queued message, without what it says.
 type Waiting struct {
 	ID           MessageID

@@ -38,6 +38,11 @@ func (id MessageID) Time() time.Time {
 	return time.UnixMilli(int64(id)>>(nodeBits+counterBits) + idEpoch).UTC()
 }
 
+// IDAt is the first id that a message of the time may have.
+func IDAt(t time.Time) MessageID {
+	return MessageID(min(max(0, t.UnixMilli()-idEpoch), 1<<41-1) << (nodeBits + counterBits))
+}
+
 // Cursor is the opaque text that the pages of a list are asked for by: of the
 // list of messages, the one that begins before this message.
 func Cursor(id int64) string {

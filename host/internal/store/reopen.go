@@ -19,7 +19,7 @@ func (s *Store) Reopen(ctx context.Context, id MessageID) error {
 		if n == 0 {
 			return ErrNotFound
 		}
-		if err := q.InsertLife(ctx, db.InsertLifeParams{Message: int64(id), At: now, What: "replayed"}); err != nil {
+		if err := q.InsertLife(ctx, db.InsertLifeParams{Message: int64(id), At: now, What: LifeReplayed}); err != nil {
 			return err
 		}
 		// There recovery finds it, however old it is and whatever answered it before.

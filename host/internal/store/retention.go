@@ -162,7 +162,7 @@ func (b *broom) sweepOver(ctx context.Context) error {
 
 // before is the newest id that a message may have which is older than age.
 func (b *broom) before(age time.Duration) MessageID {
-	return MessageID(max(0, b.days.today().Add(-age).UnixMilli()-idEpoch)<<(nodeBits+counterBits)) - 1
+	return IDAt(b.days.today().Add(-age)) - 1
 }
 
 // used is how many bytes are in use, of the database and by attachments. Pages

@@ -123,6 +123,10 @@ type Settlement struct {
 	Life    []Life // what happened to it
 }
 
+// LifeReplayed is what happened to a message that is to go out, or to its agent,
+// again: the time that it may wait begins anew.
+const LifeReplayed = "replayed"
+
 // Life is something that happened to a message, beside the happy path.
 type Life struct {
 	At     time.Time // Append fills it in

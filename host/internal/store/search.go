@@ -105,11 +105,11 @@ func (r *run) search(ctx context.Context) error {
 		return nil
 	}
 	if !r.f.Query.Before.IsZero() {
-		r.at = min(r.at, firstAt(r.f.Query.Before))
+		r.at = min(r.at, IDAt(r.f.Query.Before))
 	}
 	var floor MessageID // nothing up to it is wanted
 	if !r.f.Query.After.IsZero() {
-		floor = max(0, firstAt(r.f.Query.After)-1)
+		floor = max(0, IDAt(r.f.Query.After)-1)
 	}
 	at, err := r.read.Indexing(ctx)
 	if err != nil {
@@ -155,15 +155,6 @@ func (r *run) search(ctx context.Context) error {
 		slices.Reverse(ids)
 		return slices.Compact(ids), nil
 	})
-}
-
-// firstAt is the first id that a message of the time may have.
-func firstAt(t time.Time) MessageID {
-	ms := t.UnixMilli() - idEpoch
-	if ms < 0 {
-		return 0
-	}
-	return MessageID(min(ms, 1<<41-1) << (nodeBits + counterBits))
 }
 
 // onlyDead reports that only failed and expired messages are wanted, which have an

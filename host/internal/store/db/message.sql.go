@@ -8,6 +8,7 @@ package db
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 const breakStreams = `-- name: BreakStreams :execrows
@@ -175,9 +176,11 @@ func (q *Queries) InsertLife(ctx context.Context, arg InsertLifeParams) error {
 }
 
 const insertReopened = `-- name: InsertReopened :exec
+
 INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?
 `
 
+// in this order: sqlc numbers what is not in the slice
 func (q *Queries) InsertReopened(ctx context.Context, id int64) error {
 	_, err := q.db.ExecContext(ctx, insertReopened, id)
 	return err
@@ -511,6 +514,55 @@ func (q *Queries) Reopened(ctx context.Context, received int64) ([]Entry, error)
 			&i.Handle,
 			&i.SettledAt,
 		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const replayed = `-- name: Replayed :many
+SELECT message, CAST(max(at) AS INTEGER) AS at FROM life
+WHERE what = ?1 AND message IN (/*SLICE:ids*/?) GROUP BY message
+`
+
+type ReplayedParams struct {
+	Replayed string
+	Ids      []int64
+}
+
+type ReplayedRow struct {
+	Message int64
+	At      int64
+}
+
+func (q *Queries) Replayed(ctx context.Context, arg ReplayedParams) ([]ReplayedRow, error) {
+	query := replayed
+	var queryParams []interface{}
+	queryParams = append(queryParams, arg.Replayed)
+	if len(arg.Ids) > 0 {
+		for _, v := range arg.Ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(arg.Ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
+	}
+	rows, err := q.db.QueryContext(ctx, query, queryParams...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReplayedRow{}
+	for rows.Next() {
+		var i ReplayedRow
+		if err := rows.Scan(&i.Message, &i.At); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
