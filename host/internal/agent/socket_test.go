@@ -2,11 +2,13 @@ package agent_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -51,6 +53,8 @@ func TestAnswer(t *testing.T) {
 	b := newBed(t, agent.SocketOptions{})
 	b.agent("one")
 	row := b.channel("irc", "one")
+	events, end := b.hub.Events.Subscribe()
+	defer end()
 	a, user := b.connect("one", ""), b.adapter("irc", "text typing")
 	user.asks("hello")
 	q := a.turn("hello")
@@ -102,6 +106,24 @@ func TestAnswer(t *testing.T) {
 	user.shows("send", "Sorry, no answer could be made")
 	b.wantHistory(row, "in handled hello", "out sent hi Alice", "in handled two", "out sent first", "out sent second", "in handled nothing",
 		"in failed/unknown_outcome fail", "out sent Sorry, no answer could be made. Please try again.")
+	id, err := store.ParseMessageID(q.TurnID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	life, err := b.store.Life(t.Context(), id)
+	if err != nil || len(life) != 2 || life[0].What != "agent failed" || life[0].Detail != "the agent says: no forecast" || life[1].What != "failed" {
+		t.Errorf("the operator is told %+v, %v", life, err)
+	}
+	// Whoever follows sees each question end.
+	var ends []string
+	for len(ends) < 4 {
+		if e := <-events; e.Type == hub.EventState {
+			ends = append(ends, e.State.String())
+		}
+	}
+	if !slices.Equal(ends, []string{"handled", "handled", "handled", "failed"}) {
+		t.Errorf("the turns end as %q", ends)
+	}
 }
 
 // Every kind of content, degraded for the far end as anybody's.

@@ -38,6 +38,7 @@ var reasons = map[string]saying{
 var happenings = map[string]string{
 	"committed":       "Committed: it is on the disk",
 	"replayed":        "An operator sent it again",
+	"agent failed":    "The agent failed",
 	"ambiguous":       "The adapter can't say what became of it",
 	"refused":         "The adapter refused it for good",
 	"refused for now": "The adapter refused it for now: it is tried again later",

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -275,6 +277,7 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 	switch {
 	case err == nil && answered:
 		c.hub.Store.Handled(id)
+		c.hub.stateChanged(c, conv, id, store.Handled, "")
 		c.over(id, "")
 		return
 	case c.hub.ctx.Err() != nil:
@@ -283,6 +286,18 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 		s.State, s.Reason = store.Failed, store.ReasonAgentAway
 	case err != nil:
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
+		s.Life = []store.Life{{What: "agent failed", Detail: inShort(err)}}
 	}
 	c.change(change{conv: conv, of: store.In, to: s, then: func(error) { c.over(id, s.Reason) }})
+}
+
+// inShort is an error as the operator sees it: its first line, without the url
+// that was asked, which may hold a secret.
+func inShort(err error) string {
+	var asked *url.Error
+	if errors.As(err, &asked) {
+		err = asked.Err
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Sprintf("%.500s", strings.ToValidUTF8(line, "\uFFFD"))
 }
