@@ -20,6 +20,11 @@ UPDATE message SET status = sqlc.arg(broken) WHERE id > sqlc.arg(after) AND stat
 SELECT * FROM entry m
 WHERE m.id > sqlc.arg(after) ORDER BY m.id LIMIT sqlc.arg(n);
 
+-- name: ChangedSince :many
+SELECT e.id FROM (SELECT m.id, m.settled_at FROM message m WHERE m.id <= sqlc.arg(last) ORDER BY m.id DESC LIMIT sqlc.arg(n)) e
+WHERE e.settled_at >= CAST(sqlc.arg(at) AS INTEGER) OR e.id IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(last) ORDER BY a.id LIMIT sqlc.arg(n))
+ORDER BY e.id;
+
 -- name: NewestMessage :one
 SELECT CAST(coalesce(max(id), 0) AS INTEGER) AS id FROM message;
 

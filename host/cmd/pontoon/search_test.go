@@ -150,6 +150,41 @@ func TestNoFrames(t *testing.T) {
 	holds(t, h.cli("frames", "c"), "--no-frames")
 }
 
+// Who comes back learns what became of what was there already: in its own
+// conversation alone, if that is what was asked for.
+func TestEventsOfChanges(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	token := h.channel("c", `,"queue":true`)
+	var one, other struct{ ID string }
+	h.json(&one, "send", "c", "room", "waits")
+	h.json(&other, "send", "c", "side", "waits too")
+	h.attach(token)
+	h.streamed(other.ID, `"state":"sent"`)
+	for path, want := range map[string][]string{"/events": {one.ID, other.ID}, "/events?channel=c&conversation=room": {one.ID}} {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		var changed []string
+		c := &client{base: h.url, key: h.key}
+		err := c.events(ctx, path, other.ID, func() error { return nil }, func(event, data string) error {
+			var d struct{ ID, State string }
+			if err := json.Unmarshal([]byte(data), &d); err != nil {
+				return err
+			}
+			if event != "message.state" || d.State != "sent" {
+				t.Errorf("%s: %s %s", path, event, data)
+			}
+			if changed = append(changed, d.ID); len(changed) == len(want) {
+				cancel()
+			}
+			return nil
+		})
+		cancel()
+		if !slices.Equal(changed, want) {
+			t.Errorf("%s: %q changed, expected %q (%v)", path, changed, want, err)
+		}
+	}
+}
+
 // Who asks for one conversation is told of it alone, also when it comes back.
 func TestEventsOfOne(t *testing.T) {
 	t.Parallel()

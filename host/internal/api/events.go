@@ -21,6 +21,10 @@ const keepAlive = 15 * time.Second
 // behind is told that there is a gap.
 const maxResume = 5000
 
+// maxChanged is how far back a reader that comes back is told of states that have
+// changed.
+const maxChanged = 1000
+
 // maxGather is how many events may wait for one write.
 const maxGather = 256
 
@@ -145,8 +149,11 @@ func (e *stream) run(r *http.Request) error {
 	if err := e.write(": pontoon\n\n"); err != nil {
 		return err
 	}
-	if e.last != 0 {
+	if last := e.last; last != 0 {
 		if err := e.resume(r); err != nil {
+			return err
+		}
+		if err := e.changed(r.Context(), last); err != nil {
 			return err
 		}
 	}
@@ -259,6 +266,30 @@ func (e *stream) resumeOnly(ctx context.Context) error {
 			return err
 		}
 		e.s.pace(i)
+	}
+	return e.c.Flush()
+}
+
+// changed tells what became of the messages that a reader had which comes back.
+func (e *stream) changed(ctx context.Context, last store.MessageID) error {
+	entries, err := e.s.Store.ChangedSince(ctx, last, maxChanged)
+	if err != nil {
+		return err
+	}
+	for _, m := range entries {
+		row, err := e.s.Store.ChannelByKey(ctx, m.Channel)
+		if err != nil { // deleted meanwhile
+			continue
+		}
+		ev := hub.Event{
+			Type: hub.EventState, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, ID: m.ID, State: m.State, Reason: m.Reason, Message: m,
+		}
+		if !e.only.wants(&ev) {
+			continue
+		}
+		if err := e.event(ev); err != nil {
+			return err
+		}
 	}
 	return e.c.Flush()
 }

@@ -419,10 +419,10 @@ func TestTTL(t *testing.T) {
 // What is replayed may wait as long as if it were new, and no longer.
 func TestTTLOfReplayed(t *testing.T) {
 	t.Parallel()
-	const ttl = 6 * time.Second
+	const ttl = 10 * time.Second
 	h := start(t, func(s *setup) { s.ttl = ttl })
 	row, nobody := h.channel("t", withQueue), h.channel("nobody", withQueue)
-	const many = 100 // more than are looked through at a time
+	const many = 70 // more than are looked through at a time
 	in := func(state string) (lines []string) {
 		for i := range many {
 			lines = append(lines, fmt.Sprintf("out %s %d", state, i))

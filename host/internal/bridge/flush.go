@@ -31,7 +31,7 @@ func (n *Session) Offer(p hub.Parcel) bool {
 		n.offerLossy(p)
 		return true
 	}
-	if n.over(1, size) && n.behind(n.over(burst, size)) {
+	if n.over(MaxParcels, MaxOutBytes, size) && n.behind(n.over(hardParcels, hardBytes, size)) {
 		n.close(wire.CloseTooSlow, "too slow: messages wait for longer than they may")
 		return false
 	}
@@ -41,9 +41,9 @@ func (n *Session) Offer(p hub.Parcel) bool {
 	return true
 }
 
-// over reports that so many bytes more would be over times the bound.
-func (n *Session) over(times, size int) bool {
-	return n.durable >= times*MaxParcels || n.bytes+size > times*MaxOutBytes && n.durable > 0
+// over reports that one parcel more, of this size, would be over the bounds.
+func (n *Session) over(parcels, bytes, size int) bool {
+	return n.durable >= parcels || n.bytes+size > bytes && n.durable > 0
 }
 
 // behind reports that an adapter for which more waits than may is to blame: the
@@ -109,7 +109,7 @@ func (n *Session) leave(frame []byte) {
 	if n.code != 0 {
 		return
 	}
-	if waiting := len(n.queue); waiting >= maxControl && n.behind(waiting >= burst*maxControl) {
+	if waiting := len(n.queue); waiting >= maxControl && n.behind(waiting >= 4*maxControl) {
 		n.close(wire.CloseTooSlow, "too slow: answers wait for longer than they may")
 		return
 	}

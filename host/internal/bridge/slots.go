@@ -33,12 +33,13 @@ type Gate interface {
 
 // Limits of one session.
 const (
-	Window      = 64          // received frames that are not committed yet
-	MaxParcels  = 1024        // durable messages that wait to be written
-	MaxOutBytes = 8 << 20     // their frames' content, roughly
-	slowAfter   = time.Second // that more may wait, …
-	burst       = 4           // … but never more than this many times as much
-	maxLossy    = 64          // waiting parcels beyond which lossy ones are dropped
+	Window      = 64              // received frames that are not committed yet
+	MaxParcels  = 1024            // durable messages that wait to be written
+	MaxOutBytes = 8 << 20         // their frames' content, roughly
+	slowAfter   = time.Second     // that more may wait, …
+	hardParcels = 4096            // … but no more than this: what one commit may hold, …
+	hardBytes   = 2 * MaxOutBytes // … and this: two of them
+	maxLossy    = 64              // waiting parcels beyond which lossy ones are dropped
 
 	DefaultMaxSessions = 16_384
 

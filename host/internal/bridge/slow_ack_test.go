@@ -19,7 +19,7 @@ func TestTortureSlowReader(t *testing.T) {
 	report := torture.Row{Fault: "adapter with `ack` that does not read"}
 	rounds := torture.Times(1, 10)
 	ways := []slowWay{
-		{"no-byte-of-much", 100, 200_000, 0}, // more than twice MaxOutBytes: as much may be on its way into the socket as waits
+		{"no-byte-of-much", 200, 200_000, 0}, // more than four times MaxOutBytes: as much may be on its way into the socket as waits
 		{"nothing-of-little", 10, 100, 0},
 	}
 	if torture.Long() { // ends by the deadline of a write, 10 s

@@ -175,6 +175,27 @@ func (s *Store) After(ctx context.Context, id MessageID, n int) ([]Entry, error)
 	return s.entries(s.read.MessagesAfter(ctx, db.MessagesAfterParams{After: int64(id), N: int64(n)}))
 }
 
+// ChangedSince reads those of the n messages up to last whose state may have changed
+// since last was stored, oldest first.
+func (s *Store) ChangedSince(ctx context.Context, last MessageID, n int) ([]Entry, error) {
+	ids, err := s.read.ChangedSince(ctx, db.ChangedSinceParams{Last: int64(last), At: last.Time().UnixMilli(), N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read changes: %w", err)
+	}
+	entries := make([]Entry, 0, len(ids))
+	for _, id := range ids {
+		e, err := s.Message(ctx, MessageID(id))
+		if errors.Is(err, ErrNotFound) { // deleted meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
 // Newest is the newest message of all channels; 0 = none.
 func (s *Store) Newest(ctx context.Context) (MessageID, error) {
 	id, err := s.read.NewestMessage(ctx)

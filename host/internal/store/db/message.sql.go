@@ -29,6 +29,41 @@ func (q *Queries) BreakStreams(ctx context.Context, arg BreakStreamsParams) (int
 	return result.RowsAffected()
 }
 
+const changedSince = `-- name: ChangedSince :many
+SELECT e.id FROM (SELECT m.id, m.settled_at FROM message m WHERE m.id <= ?1 ORDER BY m.id DESC LIMIT ?2) e
+WHERE e.settled_at >= CAST(?3 AS INTEGER) OR e.id IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 ORDER BY a.id LIMIT ?2)
+ORDER BY e.id
+`
+
+type ChangedSinceParams struct {
+	Last int64
+	N    int64
+	At   int64
+}
+
+func (q *Queries) ChangedSince(ctx context.Context, arg ChangedSinceParams) ([]int64, error) {
+	rows, err := q.db.QueryContext(ctx, changedSince, arg.Last, arg.N, arg.At)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const channelEnds = `-- name: ChannelEnds :one
 SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,
