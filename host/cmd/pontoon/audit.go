@@ -26,8 +26,8 @@ func auditCommand(o *clientOptions) *cobra.Command {
 		Example: "  pontoon audit --action channel --since 24h\n" +
 			"  pontoon audit --export audit.ndjson",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 || limit > 500 {
-				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 500", limit)}
+			if err := checkFlags(between("limit", limit, 1, 500)); err != nil {
+				return err
 			}
 			q, err := f.query(time.Now())
 			if err != nil {

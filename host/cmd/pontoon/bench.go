@@ -168,6 +168,9 @@ func benchDeep(o *clientOptions, dir *string) *cobra.Command {
 		Long: "Store many messages, then put the same load on that database and on new ones in turns. 10 million take\n" +
 			"about 2.3 GB in --dir, which are removed afterwards.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFlags(oneOf("ids", c.IDs, bench.IDsNone, bench.IDsOrdered, bench.IDsRandom)); err != nil {
+				return err
+			}
 			c.Dir = *dir
 			var exe string // it has no other process
 			return runBench(cmd, o, &exe, &c.Progress, func() (verdict, error) {

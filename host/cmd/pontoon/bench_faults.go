@@ -35,6 +35,11 @@ func benchFair(o *clientOptions, dir *string) *cobra.Command {
 		Long: "Measure adapters under a moderate load, in turns without and with one culprit beside them on the same host.\n" +
 			"Printed is the ratio of their p99.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range c.Culprits {
+				if err := checkFlags(oneOf("culprit", name, bench.CulpritNames...)); err != nil {
+					return err
+				}
+			}
 			c.Dir = *dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Fair(cmd.Context(), c)

@@ -89,7 +89,7 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 	f.StringSliceVar(&p.accept, "accept", nil, "capabilities that adapters may claim (default all)")
 	f.StringSliceVar(&p.users, "allow-users", nil, "user ids that may speak (default all)")
 	f.BoolVar(&p.queue, "queue", false, "keep messages while no adapter is attached")
-	f.DurationVar(&p.ttl, "queue-ttl", 0, "how long a message may wait for an adapter (0 = 24h); the --queue- flags are set together")
+	f.DurationVar(&p.ttl, "queue-ttl", 0, "how long a message may wait for an adapter (0 = 24h), in whole seconds")
 	f.IntVar(&p.length, "queue-length", 0, "how many may wait (0 = 10,000)")
 	f.IntVar(&p.attempts, "queue-attempts", 0, "how often a message is tried that the adapter refuses for now (0 = 10)")
 	f.IntVar(&p.days, "retention-days", 0, "delete messages that are older than this many days (0 = keep all)")
@@ -97,11 +97,15 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 }
 
 // body holds the flags that were given.
-func (p *policyFlags) body() map[string]any {
-	b := map[string]any{}
-	limits := func() {
-		b["queue_limits"] = map[string]int{"ttl_seconds": int(p.ttl.Seconds()), "length": p.length, "attempts": p.attempts}
+func (p *policyFlags) body() (map[string]any, error) {
+	ttl, err := seconds("queue-ttl", p.ttl)
+	if err := checkFlags(
+		err, between("queue-length", p.length, 0, 1_000_000), between("queue-attempts", p.attempts, 0, 1000),
+		between("retention-days", p.days, 0, 36_500), between("rate-limit", p.rate, 0, 1_000_000), capabilities("accept", p.accept),
+	); err != nil {
+		return nil, err
 	}
+	b, limits := map[string]any{}, map[string]int{}
 	for flag, set := range map[string]func(){
 		"agent":       func() { b["agent"] = p.agent },
 		"agents":      func() { b["agents"] = p.agents },
@@ -112,13 +116,18 @@ func (p *policyFlags) body() map[string]any {
 		"retention-days": func() { b["retention_days"] = p.days },
 		"rate-limit":     func() { b["rate_limit"] = p.rate },
 
-		"queue-ttl": limits, "queue-length": limits, "queue-attempts": limits,
+		"queue-ttl":      func() { limits["ttl_seconds"] = ttl },
+		"queue-length":   func() { limits["length"] = p.length },
+		"queue-attempts": func() { limits["attempts"] = p.attempts },
 	} {
 		if p.cmd.Flags().Changed(flag) {
 			set()
 		}
 	}
-	return b
+	if len(limits) > 0 {
+		b["queue_limits"] = limits
+	}
+	return b, nil
 }
 
 func channelCreate(o *clientOptions) *cobra.Command {
@@ -128,11 +137,14 @@ func channelCreate(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a channel; its token is shown once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := p.body()
+			if err != nil {
+				return err
+			}
 			c, err := o.client()
 			if err != nil {
 				return err
 			}
-			b := p.body()
 			b["name"], b["kind"], b["enabled"] = args[0], kind, !disabled
 			if token != "" {
 				b["token"] = token
@@ -159,7 +171,10 @@ func channelUpdate(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "update NAME", Short: "Change a channel; it counts at once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b := p.body()
+			b, err := p.body()
+			if err != nil {
+				return err
+			}
 			if cmd.Flags().Changed("name") {
 				b["name"] = name
 			}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,132 +251,6 @@ func TestCLIMessagesAndAdapters(t *testing.T) {
 	holds(t, h.cli("capabilities"), "reply_to_message", "update_message")
 }
 
-func TestCLIErrors(t *testing.T) {
-	t.Parallel()
-	h := startHost(t)
-	h.channel("c", "")
-	bad := filepath.Join(t.TempDir(), "bad.json")
-	if err := os.WriteFile(bad, []byte("{nope"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
-		"errNoChannel":      {[]string{"channel", "show", "none"}, 1, "not found"},
-		"errNoChannelJSON":  {[]string{"channel", "show", "none", "--json"}, 1, "not found"},
-		"errOddChannel":     {[]string{"channel", "show", "a/b?c#d"}, 1, "not found"},
-		"errTaken":          {[]string{"channel", "create", "c"}, 1, "taken"},
-		"errName":           {[]string{"channel", "create", "Upper"}, 1, "a-z, 0-9"},
-		"errEscapeInName":   {[]string{"channel", "create", "\x1b[31mred\nforged"}, 1, "a-z, 0-9"},
-		"errKind":           {[]string{"channel", "create", "d", "--kind", "plugin"}, 1, "expected bridge"},
-		"errAgent":          {[]string{"channel", "create", "d", "--agent", "nobody"}, 1, "echo"},
-		"errCapability":     {[]string{"channel", "create", "d", "--accept", "text,telepathy"}, 1, "telepathy"},
-		"errShortToken":     {[]string{"channel", "create", "d", "--token", "short"}, 1, "at least 16"},
-		"errNotAttached":    {[]string{"send", "c", "room", "hello"}, 1, "adapter_not_attached"},
-		"errNoConversation": {[]string{"channel", "test", "c"}, 1, "conversation"},
-		"errNoToken":        {[]string{"token", "revoke", "c", "99"}, 1, "not found"},
-		"errTokenForm":      {[]string{"token", "revoke", "c", "x"}, 1, "not found"},
-		"errOverlap":        {[]string{"token", "rotate", "c", "--overlap", "soon"}, 1, "duration"},
-		"errCardFile":       {[]string{"send", "c", "room", "--card", bad}, 1, "not valid JSON"},
-		"errNoCardFile":     {[]string{"send", "c", "room", "--card", bad + ".no"}, 1, "no such file"},
-		"errImagePath":      {[]string{"send", "c", "room", "--image", "/etc/passwd"}, 1, "below the data directory"},
-		"errKey":            {[]string{"channel", "list", "--key", "pnk_thatisnotthekey"}, 1, "no valid key"},
-		"errCommand":        {[]string{"chanel"}, 2, "chanel"},
-		"errSubcommand":     {[]string{"channel", "destroy"}, 2, "destroy"},
-		"errNoSubcommand":   {[]string{"channel"}, 2, "create"},
-		"errNoArgument":     {[]string{"channel", "create"}, 2, "arg"},
-		"errArguments":      {[]string{"channel", "list", "x"}, 2, "x"},
-		"errFlag":           {[]string{"channel", "list", "--jsno"}, 2, "--jsno"},
-		"errFlagValue":      {[]string{"messages", "c", "--limit", "many"}, 2, "--limit"},
-		"errLimit":          {[]string{"messages", "c", "--limit", "501"}, 2, "1 to 500"},
-		"errNoContent":      {[]string{"send", "c", "room"}, 2, "nothing to send"},
-		"errNoAgent":        {[]string{"agent", "show", "nobody"}, 1, "not found"},
-		"errAgentKind":      {[]string{"agent", "create", "a", "--kind", "martian"}, 1, "expected "},
-		"errAgentName":      {[]string{"agent", "create", "none", "--kind", "echo"}, 1, "a-z, 0-9"},
-		"errAgentConfig":    {[]string{"agent", "create", "a", "--kind", "echo", "--set", "colour=short"}, 1, "unknown field"},
-		"errAgentFile":      {[]string{"agent", "create", "a", "--kind", "echo", "--config", bad}, 1, "no JSON object"},
-		"errNoAgentFile":    {[]string{"agent", "create", "a", "--kind", "echo", "--config", bad + ".no"}, 1, "no such file"},
-		"errAgentBuiltIn":   {[]string{"agent", "delete", "echo"}, 1, "built in"},
-		"errAgentKey":       {[]string{"agent", "key", "rotate", "echo"}, 1, "no keys"},
-		"errNoAgentKey":     {[]string{"agent", "key", "revoke", "echo", "1"}, 1, "not found"},
-		"errNoKind":         {[]string{"agent", "create", "a"}, 2, "--kind"},
-		"errAgentSet":       {[]string{"agent", "create", "a", "--kind", "echo", "--set", "short"}, 2, "KEY=VALUE"},
-		"errAgentNoChange":  {[]string{"agent", "update", "echo"}, 2, "nothing to change"},
-		"errNoAgentCommand": {[]string{"agent"}, 2, "create"},
-		"errNoKeyCommand":   {[]string{"agent", "key"}, 2, "rotate"},
-		"errNoChange":       {[]string{"channel", "update", "c"}, 2, "nothing to change"},
-		"errURL":            {[]string{"channel", "list", "--url", "localhost:8080"}, 2, "--url"},
-		"errAdapter":        {[]string{"adapter", "run", "carrier-pigeon"}, 2, "irc"},
-		"errNoAdapter":      {[]string{"adapter", "run"}, 2, "irc"},
-		"errAdapterToken":   {[]string{"adapter", "run", "irc"}, 2, "PONTOON_TOKEN"},
-		"errAdapterFlag":    {[]string{"adapter", "run", "irc", "--no"}, 2, "no"},
-		"errAdapterConfig":  {[]string{"adapter", "run", "irc", "--token", "x", "--config", "{nope"}, 1, "configuration:1:2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := runCommand(t, h.env(), "", c.args...)
-			if r.code != c.code || r.out != "" {
-				t.Errorf("exit status %d, expected %d; stdout %q", r.code, c.code, r.out)
-			}
-			oneLine(t, r.err, c.want)
-			if dirty(r.err) {
-				t.Errorf("control characters reach the terminal: %q", r.err)
-			}
-			if strings.Contains(r.err, "short'") || strings.Contains(r.err, `"short"`) {
-				t.Errorf("the token is echoed: %s", r.err)
-			}
-		})
-	}
-}
-
-func TestCLINoHost(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{
-		{"channel", "list"}, {"channel", "create", "c", "--json"}, {"channel", "delete", "c"}, {"token", "list", "c"}, {"send", "c", "room", "hi"},
-		{"messages", "c", "--follow"}, {"adapters"}, {"capabilities", "--json"},
-	} {
-		r := runCommand(t, []string{"PONTOON_URL=" + url}, "", args...)
-		if want := "pontoon: no host at " + url + " (start one: pontoon serve)\n"; r.code != 1 || r.out != "" || r.err != want {
-			t.Errorf("%v: %+v, expected %q", args, r, want)
-		}
-	}
-	// The flag wins over the variable.
-	if r := runCommand(t, []string{"PONTOON_URL=http://127.0.0.1:1"}, "", "adapters", "--url", url+"/"); !strings.Contains(r.err, "no host at "+url+" ") {
-		t.Errorf("--url: %+v", r)
-	}
-	// What answers is not always a host.
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = other.Close() }()
-	go func() {
-		for {
-			c, err := other.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = c.Write([]byte("SSH-2.0-\x1b[31mother\r\n"))
-			_ = c.Close()
-		}
-	}()
-	r := runCommand(t, []string{"PONTOON_URL=http://" + other.Addr().String()}, "", "channel", "list")
-	if r.code != 1 || dirty(r.err) {
-		t.Errorf("another service: %+v", r)
-	}
-	oneLine(t, r.err, "call host")
-}
-
 func TestCLIHelp(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
@@ -577,41 +450,5 @@ func TestCLIFollowMissesNothing(t *testing.T) {
 	slices.Reverse(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("followed %d messages, history has %d, or in another order", len(got), len(want))
-	}
-}
-
-// A message's life is told, and dead letters are listed, by the commands.
-func TestCLIWhyAndDead(t *testing.T) {
-	t.Parallel()
-	h := startHost(t)
-	h.channel("c", `,"queue":true`)
-	var sent struct{ ID string }
-	h.must(&sent, "POST", "/channels/c/messages", `{"conversation_id":"r","text":"hello"}`)
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"why", sent.ID}, 0, "queued"},
-		{[]string{"why", sent.ID, "--json"}, 0, `"what":"committed"`},
-		{[]string{"why", "0000000000001"}, 1, "not found"},
-		{[]string{"dead", "list"}, 0, "MESSAGE"},
-		{[]string{"dead", "list", "--json"}, 0, `"dead_letters":[]`},
-		{[]string{"dead", "list", "--channel", "nobody"}, 1, "nobody"},
-		{[]string{"dead", "show", sent.ID}, 0, "hello"},
-		{[]string{"dead", "replay", sent.ID}, 1, "queued"},
-		{[]string{"dead", "replay"}, 2, "--all"},
-		{[]string{"dead", "replay", sent.ID, "--all"}, 2, "--all"},
-		{[]string{"dead", "replay", "--all"}, 0, "0 sent again"},
-		{[]string{"dead", "replay", "--all", "--json"}, 0, `"state":"done"`},
-		{[]string{"dead", "replay", "--all", "--channel", "nobody"}, 1, "nobody"},
-		{[]string{"dead", "count"}, 0, "all"},
-		{[]string{"dead", "count", "--json"}, 0, `"counts":[],"total":0,"complete":true`},
-		{[]string{"dead", "count", "--channel", "nobody"}, 1, "nobody"},
-	} {
-		r := runCommand(t, h.env(), "", c.args...)
-		if r.code != c.code || !strings.Contains(r.out+r.err, c.want) {
-			t.Errorf("%q: status %d, %q %q, want %d with %q", c.args, r.code, r.out, r.err, c.code, c.want)
-		}
 	}
 }

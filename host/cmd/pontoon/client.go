@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -32,6 +33,7 @@ const maxAnswer = 64 << 20
 // client calls a running host.
 type client struct {
 	base, key string
+	from      string // where the key is from, or why there is none
 }
 
 func (o *clientOptions) client() (*client, error) {
@@ -39,18 +41,26 @@ func (o *clientOptions) client() (*client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usageError{fmt.Errorf("--url: found %q, expected http(s)://HOST[:PORT]", o.url)}
 	}
-	key := o.key
-	if key == "" {
-		key = os.Getenv("PONTOON_KEY")
+	c := &client{base: strings.TrimSuffix(o.url, "/")}
+	return c, o.findKey(c)
+}
+
+// findKey looks for the key where it may be. None is no error yet: a host that is not
+// there must be named first.
+func (o *clientOptions) findKey(c *client) (err error) {
+	if c.key, c.from = o.key, "it is that of --key"; c.key != "" {
+		return nil
 	}
-	if key == "" {
-		// No key yet is no error: a host that is not there must be named first.
-		key, err = auth.ReadKey(o.data)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
+	if c.key, c.from = os.Getenv("PONTOON_KEY"), "it is that of PONTOON_KEY"; c.key != "" {
+		return nil
 	}
-	return &client{strings.TrimSuffix(o.url, "/"), key}, nil
+	file := filepath.Join(o.data, auth.KeyFile)
+	c.from = "it is that of " + file
+	if c.key, err = auth.ReadKey(o.data); errors.Is(err, os.ErrNotExist) {
+		c.from = "none was given: " + file + " is not there; say with --data where the host's data directory is, or give a key by --key or PONTOON_KEY"
+		return nil
+	}
+	return err
 }
 
 // do sends a request and returns the answer if it is a success. Its body must
@@ -89,7 +99,11 @@ func (c *client) do(ctx context.Context, method, path string, in any, header htt
 	}
 	if resp.StatusCode >= 300 {
 		defer func() { _ = resp.Body.Close() }()
-		return nil, problemOf(resp)
+		err := problemOf(resp)
+		if resp.StatusCode == http.StatusUnauthorized {
+			err = fmt.Errorf("%w (%s)", err, c.from)
+		}
+		return nil, err
 	}
 	return resp, nil
 }

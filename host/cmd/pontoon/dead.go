@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // lifeView is a message with what happened to it, as the commands print it.
@@ -23,6 +25,8 @@ type lifeView struct {
 		What   string
 		Detail string
 	}
+	Frames   []frameView
+	NoFrames string `json:"no_frames"`
 }
 
 func (v lifeView) print(w io.Writer) {
@@ -34,11 +38,18 @@ func (v lifeView) print(w io.Writer) {
 	for _, l := range v.Life {
 		fmt.Fprintf(w, "  %s  %s  %s\n", l.At.Local().Format("2006-01-02 15:04:05.000"), l.What, clean(l.Detail))
 	}
+	fmt.Fprintln(w, "frames: "+v.NoFrames)
+	for _, f := range v.Frames {
+		fmt.Fprint(w, "  ")
+		f.print(w)
+	}
 }
 
 func whyCommand(o *clientOptions) *cobra.Command {
 	return &cobra.Command{
-		Use: "why MESSAGE", Short: "Tell one message's whole life: states, attempts, errors, with times", Args: cobra.ExactArgs(1),
+		Use: "why MESSAGE", Short: "Tell one message's whole life: states, frames, attempts, errors, with times", Args: cobra.ExactArgs(1),
+		Long: "Tell one message's whole life: its states and attempts with times, what was degraded, and the frames that carried it (←) and\n" +
+			"the adapter's answers (→), as far as they are still kept: the host keeps the newest 64 of a channel, in memory.",
 		RunE: func(cmd *cobra.Command, args []string) error { return showLife(cmd, o, args[0]) },
 	}
 }
@@ -69,6 +80,9 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkFlags(checkReason(reason)); err != nil {
+				return err
+			}
 			c, err := o.client()
 			if err != nil {
 				return err
@@ -92,6 +106,18 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 	cmd.Flags().StringVar(&channel, "channel", "", "only of this channel")
 	cmd.Flags().StringVar(&reason, "reason", "", "only for this reason, such as ttl")
 	return cmd
+}
+
+// checkReason says what is wrong with --reason; "" = it was not given.
+func checkReason(reason string) error {
+	if reason == "" {
+		return nil
+	}
+	names := make([]string, len(store.Reasons))
+	for i, r := range store.Reasons {
+		names[i] = string(r)
+	}
+	return oneOf("reason", reason, names...)
 }
 
 // some is a value of a query that may be absent.
@@ -200,6 +226,18 @@ func (c *client) replayAll(ctx context.Context, channel string, progress io.Writ
 	return nil, err
 }
 
+// noneReplayed is the error of a replay of which nothing came.
+func noneReplayed(raw json.RawMessage) error {
+	var v replayView
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if v.Replayed > 0 || v.Left == 0 {
+		return nil
+	}
+	return fmt.Errorf("none was sent again, %d could not be; the last of them: %s", v.Left, v.Why)
+}
+
 func deadReplayCommand(o *clientOptions) *cobra.Command {
 	var channel string
 	var all bool
@@ -222,6 +260,12 @@ func deadReplayCommand(o *clientOptions) *cobra.Command {
 			}
 			raw, err := c.replayAll(cmd.Context(), channel, cmd.ErrOrStderr())
 			if err != nil {
+				return err
+			}
+			if err := noneReplayed(raw); err != nil {
+				if o.json {
+					fmt.Fprintln(cmd.OutOrStdout(), string(raw))
+				}
 				return err
 			}
 			return show(cmd, o, raw, func(w io.Writer, v replayView) {

@@ -50,8 +50,8 @@ func framesCommand(o *clientOptions) *cobra.Command {
 		Long: "Show the last frames that a channel's adapter sent (→) and was sent (←), as they crossed the wire, and what was said to\n" +
 			"them: without tokens, secrets, inputs of tools and bytes. The host keeps 64 in memory. With --follow --json, one frame a line.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || limit > 100 {
-				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 100", limit)}
+			if err := checkFlags(between("limit", limit, 1, 100)); err != nil {
+				return err
 			}
 			c, err := o.client()
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/console"
 )
 
 // greeting is what serve says once it listens: where the host is, and how to get in.
@@ -27,7 +28,9 @@ func (g *greeting) print(out io.Writer) {
 	if g.metrics != "" {
 		text += fmt.Sprintf("Metrics are at %s\n", g.metrics)
 	}
-	if g.link != "" {
+	if g.link == "" {
+		text += fmt.Sprintf("The console is at %s%s: log in there\n", g.url, console.Path)
+	} else {
 		text += fmt.Sprintf("Nobody operates this host yet. Choose a name and a password, once, at\n  %s\n", g.link)
 	}
 	_, _ = io.WriteString(out, text)

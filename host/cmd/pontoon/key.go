@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 )
 
 func keyCommand(o *clientOptions) *cobra.Command {
@@ -44,11 +46,17 @@ func keyCreate(o *clientOptions) *cobra.Command {
 			"None but admin includes another. With --channel there are no other channels for the key.",
 		Example: "  pontoon key create viewer --scope read --channel irc-home --expires 720h",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := auth.CheckScopes(scopes, len(channels) > 0); err != nil {
+				return usageError{fmt.Errorf("--scope: %w", err)}
+			}
+			if err := checkFlags(duration("expires", expires)); err != nil {
+				return err
+			}
 			c, err := o.client()
 			if err != nil {
 				return err
 			}
-			b := map[string]any{"name": args[0], "scopes": append([]string{}, scopes...)}
+			b := map[string]any{"name": args[0], "scopes": scopes}
 			if len(channels) > 0 {
 				b["channels"] = channels
 			}

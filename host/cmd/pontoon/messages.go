@@ -56,8 +56,8 @@ func messagesCommand(o *clientOptions) *cobra.Command {
 		Use: "messages CHANNEL", Short: "Show a channel's messages, oldest first", Args: cobra.ExactArgs(1),
 		Long: "Show a channel's newest messages, oldest first. With --json, one JSON value as the API gives it, newest first;\nwith --follow --json, one message a line.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || limit > 500 {
-				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 500", limit)}
+			if err := checkFlags(between("limit", limit, 1, 500)); err != nil {
+				return err
 			}
 			c, err := o.client()
 			if err != nil {

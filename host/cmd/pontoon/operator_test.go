@@ -165,6 +165,7 @@ func TestOperator(t *testing.T) {
 	if strings.Contains(h.out.String(), "setup?code=") {
 		t.Error("a host with an operator prints a setup link")
 	}
+	holds(t, h.out.String(), "The console is at "+h.url+"/console/")
 	b.at("/console/account", nil, 200, "/console/account", "Test visitor") // the session outlives the host
 }
 

@@ -132,8 +132,8 @@ func pluginLogs(o *clientOptions) *cobra.Command {
 		Use: "logs NAME", Short: "Show what a plugin wrote, oldest first", Args: cobra.ExactArgs(1),
 		Long: "Show the newest lines that a plugin wrote, and what the host noted of it. The host keeps 1,000.\nWith --follow --json, one line's JSON a line.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || limit > 1000 {
-				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 1000", limit)}
+			if err := checkFlags(between("limit", limit, 1, 1000)); err != nil {
+				return err
 			}
 			c, err := o.client()
 			if err != nil {

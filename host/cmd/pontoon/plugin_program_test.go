@@ -135,3 +135,24 @@ func TestPluginVerify(t *testing.T) {
 	}
 	oneLine(t, r.err, `no plugin "nobody" in `+p.file)
 }
+
+// Without the default file there are no plugins; one that is named must be there.
+func TestPluginFileAbsent(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		want result
+	}{
+		{[]string{"verify"}, result{}},
+		{[]string{"verify", "--json"}, result{out: `{"plugins":[]}` + "\n"}},
+		{[]string{"verify", "nobody"}, result{err: `no plugin "nobody"`, code: 1}},
+		{[]string{"verify", "--plugins", "plugins.yaml"}, result{err: "no such file", code: 1}},
+		{[]string{"hash", "/nope"}, result{err: "pontoon: /nope: no such file\n", code: 1}},
+		{[]string{"hash", "nobody"}, result{err: "nobody: found neither", code: 1}},
+	} {
+		r := runCommand(t, nil, "", append([]string{"plugin"}, c.args...)...)
+		if r.code != c.want.code || r.out != c.want.out || !strings.Contains(r.err, c.want.err) || c.want.err == "" && r.err != "" {
+			t.Errorf("%q: %+v, expected %+v", c.args, r, c.want)
+		}
+	}
+}

@@ -359,7 +359,11 @@ func (c *crew) disables(t *testing.T) {
 	name := c.full("calm")
 	for _, verb := range []string{"plugin", "channel"} { // two ways to the same
 		before := c.running(t, "calm")
-		holds(t, c.cli(verb, "disable", name), name)
+		var now pluginView
+		c.json(&now, verb, "disable", name)
+		if verb == "plugin" && (now.State != "disabled" || now.PID != 0 || now.Health.Attached) {
+			t.Errorf("plugin disable answered %+v", now)
+		}
 		c.gone(t, "calm")
 		if line := c.processes()[before.Pid]; line != "" {
 			t.Errorf("%s disable: %d still runs: %s", verb, before.Pid, line)
@@ -371,7 +375,10 @@ func (c *crew) disables(t *testing.T) {
 		}
 		c.json(&pluginShown{}, "plugin", "disable", name) // it is that already
 		c.gone(t, "calm")
-		c.cli(verb, "enable", name)
+		c.json(&now, verb, "enable", name)
+		if verb == "plugin" && now.State != "running" {
+			t.Errorf("plugin enable answered %+v", now)
+		}
 		if now := c.running(t, "calm"); now.Pid == before.Pid || now.Reason != "" {
 			t.Errorf("%s enable: %+v, before %+v", verb, now, before)
 		}

@@ -22,17 +22,19 @@ import (
 // pluginFile is the flag of the commands that read plugins.yaml themselves.
 type pluginFile struct {
 	name string
+	cmd  *cobra.Command
 	o    *clientOptions
 }
 
 func (f *pluginFile) add(cmd *cobra.Command) {
+	f.cmd = cmd
 	cmd.Flags().StringVar(&f.name, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 }
 
 // load reads the file. Of a secret of the store only the name counts: what these
 // commands look at has no value of one in it.
 func (f *pluginFile) load(ctx context.Context) ([]config.Plugin, error) {
-	return config.LoadPlugins(f.name, config.Lookup{Env: os.LookupEnv, Secret: func(name string) (string, bool, error) {
+	return loadPlugins(f.name, f.cmd.Flags().Changed("plugins"), config.Lookup{Env: os.LookupEnv, Secret: func(name string) (string, bool, error) {
 		names, err := store.SecretNames(ctx, f.o.data)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -78,6 +80,9 @@ func hashOf(ctx context.Context, ref string, file *pluginFile) (path string, sum
 		return ref, sum, err
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", sum, err
+	}
+	if config.CheckName(ref) != nil {
+		return "", sum, fmt.Errorf("%s: no such file", ref) // nor can a plugin be called so
 	}
 	all, err := file.load(ctx)
 	if err != nil {

@@ -15,8 +15,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
-// loader reads the file of plugins. Nobody named it and it is not there: no
-// plugins. Secrets come from the store, as they are then.
+// loadPlugins reads the file of plugins. Nobody named it and it is not there: no
+// plugins.
+func loadPlugins(file string, named bool, from config.Lookup) ([]config.Plugin, error) {
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) && !named {
+		return nil, nil
+	}
+	return config.LoadPlugins(file, from)
+}
+
+// loader reads the file of plugins, with secrets of the store as they are then.
 func loader(ctx context.Context, c config.Serve, st *store.Store) func() ([]config.Plugin, error) {
 	secret := func(name string) (string, bool, error) {
 		value, err := st.SecretValue(ctx, name)
@@ -26,10 +34,7 @@ func loader(ctx context.Context, c config.Serve, st *store.Store) func() ([]conf
 		return value, err == nil, err
 	}
 	return func() ([]config.Plugin, error) {
-		if _, err := os.Stat(c.Plugins); errors.Is(err, fs.ErrNotExist) && !c.PluginsNamed {
-			return nil, nil
-		}
-		return config.LoadPlugins(c.Plugins, config.Lookup{Env: os.LookupEnv, Secret: secret})
+		return loadPlugins(c.Plugins, c.PluginsNamed, config.Lookup{Env: os.LookupEnv, Secret: secret})
 	}
 }
 

@@ -25,6 +25,13 @@ func renderCommand(o *clientOptions) *cobra.Command {
 			"input. Needs no host.",
 		Example: "  pontoon render --caps text,buttons message.json\n  echo '[{\"type\":\"markdown\",\"markdown\":\"**hi**\"}]' | pontoon render --markdown basic -",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFlags(
+				oneOf("markdown", request.Profile.Markdown, "none", "basic", "full"),
+				between("max-text", request.Profile.MaxText, 0, 1_000_000), between("max-buttons", request.Profile.MaxButtons, 0, 10_000),
+				capabilities("caps", request.Capabilities),
+			); err != nil {
+				return err
+			}
 			raw, err := readMessage(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err

@@ -56,7 +56,7 @@ func TestRender(t *testing.T) {
 			t.Errorf("render of %q: %+v, expected %q", stdin, r, want)
 		}
 	}
-	if r := runCommand(t, none, "{}", "render", "--caps", "hologram", "-"); r.code != 1 || !strings.Contains(r.err, "hologram") {
+	if r := runCommand(t, none, "{}", "render", "--caps", "hologram", "-"); r.code != 2 || !strings.Contains(r.err, "hologram") {
 		t.Errorf("unknown capability: %+v", r)
 	}
 }

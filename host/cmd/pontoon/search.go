@@ -21,8 +21,8 @@ func searchCommand(o *clientOptions) *cobra.Command {
 			"\"a phrase\"  -not  from:NAME  channel:NAME  state:STATE  before:2026-01-31  after:2026-01-01\n" +
 			"(days begin at midnight UTC). Put -- before a QUERY that begins with -.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || limit > 500 {
-				return usageError{fmt.Errorf("--limit: found %d, expected 1 to 500", limit)}
+			if err := checkFlags(between("limit", limit, 1, 500)); err != nil {
+				return err
 			}
 			c, err := o.client()
 			if err != nil {

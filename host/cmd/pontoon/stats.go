@@ -31,8 +31,8 @@ func statsCommand(o *clientOptions) *cobra.Command {
 		Use: "stats [CHANNEL]", Short: "Show messages, failures, queue and delivery latency of the last hour or day", Args: cobra.MaximumNArgs(1),
 		Long: "Show what happened in a channel, or in all of them, over the last hour (by minutes) or day (by ten minutes).\nEach row has its sum or its most, and a picture of how it went, oldest first.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if window != "hour" && window != "day" {
-				return usageError{fmt.Errorf("--window: found %q, expected hour or day", window)}
+			if err := checkFlags(oneOf("window", window, "hour", "day")); err != nil {
+				return err
 			}
 			c, err := o.client()
 			if err != nil {

@@ -57,6 +57,9 @@ func (k credential) rotate(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate " + k.owner, Short: "Add a " + k.noun + ", shown once; the older ones end after the overlap", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFlags(duration("overlap", overlap), duration("expires", expires)); err != nil {
+				return err
+			}
 			c, err := o.client()
 			if err != nil {
 				return err

@@ -77,17 +77,24 @@ type Health struct {
 
 // PolicyBody is what may be set when a channel is made or changed.
 type PolicyBody struct {
-	Name               *string            `json:"name,omitempty" doc:"[a-z0-9][a-z0-9._-]{0,62}"`
-	Enabled            *bool              `json:"enabled,omitempty"`
-	Agent              *string            `json:"agent,omitempty"`
-	Agents             *[]string          `json:"agents,omitempty"`
-	Queue              *bool              `json:"queue,omitempty"`
-	AcceptCapabilities *[]string          `json:"accept_capabilities,omitempty"`
-	AllowUsers         *[]string          `json:"allow_users,omitempty"`
-	Profile            *wire.Profile      `json:"profile,omitempty"`
-	QueueLimits        *store.QueueLimits `json:"queue_limits,omitempty"`
-	RetentionDays      *int               `json:"retention_days,omitempty" minimum:"0" maximum:"36500" doc:"Older messages are deleted; 0 = none"`
-	RateLimit          *int               `json:"rate_limit,omitempty" minimum:"0" maximum:"1000000" doc:"Frames a second that the adapter may send; 0 = 20,000"`
+	Name               *string          `json:"name,omitempty" doc:"[a-z0-9][a-z0-9._-]{0,62}"`
+	Enabled            *bool            `json:"enabled,omitempty"`
+	Agent              *string          `json:"agent,omitempty"`
+	Agents             *[]string        `json:"agents,omitempty"`
+	Queue              *bool            `json:"queue,omitempty"`
+	AcceptCapabilities *[]string        `json:"accept_capabilities,omitempty"`
+	AllowUsers         *[]string        `json:"allow_users,omitempty"`
+	Profile            *wire.Profile    `json:"profile,omitempty"`
+	QueueLimits        *QueueLimitsBody `json:"queue_limits,omitempty" doc:"What is absent of it stays as it is; 0 = the host's default"`
+	RetentionDays      *int             `json:"retention_days,omitempty" minimum:"0" maximum:"36500" doc:"Older messages are deleted; 0 = none"`
+	RateLimit          *int             `json:"rate_limit,omitempty" minimum:"0" maximum:"1000000" doc:"Frames a second that the adapter may send; 0 = 20,000"`
+}
+
+// QueueLimitsBody is store.QueueLimits as far as it is to be set.
+type QueueLimitsBody struct {
+	TTLSeconds *int `json:"ttl_seconds,omitempty" doc:"How long a message may wait" minimum:"0" maximum:"31536000"`
+	Length     *int `json:"length,omitempty" doc:"How many messages may wait" minimum:"0" maximum:"1000000"`
+	Attempts   *int `json:"attempts,omitempty" doc:"How often a message is tried that the adapter refuses for now" minimum:"0" maximum:"1000"`
 }
 
 type createBody struct {
@@ -296,7 +303,11 @@ func (s *server) apply(row *store.Channel, b PolicyBody) error {
 	set(&row.Enabled, b.Enabled)
 	set(&row.Queue, b.Queue)
 	set(&row.Profile, b.Profile)
-	set(&row.Limits, b.QueueLimits)
+	if l := b.QueueLimits; l != nil {
+		set(&row.Limits.TTLSeconds, l.TTLSeconds)
+		set(&row.Limits.Length, l.Length)
+		set(&row.Limits.Attempts, l.Attempts)
+	}
 	set(&row.Retention, b.RetentionDays)
 	set(&row.Rate, b.RateLimit)
 	if err := s.applyAgents(row, b); err != nil {

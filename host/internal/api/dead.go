@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,19 +23,6 @@ type DeadLetter struct {
 type deadList struct {
 	DeadLetters []DeadLetter `json:"dead_letters"`
 	NextCursor  string       `json:"next_cursor,omitempty"`
-}
-
-// LifeEvent is something that happened to a message.
-type LifeEvent struct {
-	At     time.Time `json:"at"`
-	What   string    `json:"what"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-// Life is a message's whole life.
-type Life struct {
-	DeadLetter
-	Life []LifeEvent `json:"life" doc:"What happened to it, in order"`
 }
 
 // AnyMessageRef names a message of any channel.
@@ -146,37 +132,6 @@ func (s *server) anyMessage(ctx context.Context, id string) (store.Entry, store.
 		return store.Entry{}, store.Channel{}, s.fault(err, "message "+id)
 	}
 	return e, row, nil
-}
-
-func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life], error) {
-	e, row, err := s.anyMessage(ctx, in.Message)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.Store.Life(ctx, e.ID)
-	if err != nil {
-		return nil, s.fault(err, "message "+in.Message)
-	}
-	return &body[Life]{Life{DeadLetter{row.ID, row.Name, s.showMessage(e)}, lifeOf(e, found)}}, nil
-}
-
-// lifeOf tells a message's life: what was written down of it, between its
-// beginning and its present state, which are known anyway.
-func lifeOf(e store.Entry, found []store.Life) []LifeEvent {
-	out := []LifeEvent{{At: *when(e.ID.Time()), What: "committed"}}
-	last := ""
-	for _, l := range found {
-		out = append(out, LifeEvent{*when(l.At), l.What, l.Detail})
-		last = l.What
-	}
-	if last == e.State.String() {
-		return out
-	}
-	at := e.SettledAt
-	if at.IsZero() { // it was born so
-		at = e.ID.Time()
-	}
-	return append(out, LifeEvent{*when(at), e.State.String(), string(e.Reason)})
 }
 
 func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBody], error) {

@@ -169,7 +169,33 @@ func (s *server) operatePlugin(verb string, do func(context.Context, string) err
 				return nil, s.fault(err, "audit log")
 			}
 		}
-		return s.getPlugin(ctx, in)
+		return s.settledPlugin(ctx, in)
+	}
+}
+
+// How long an answer waits for a plugin to stop or start, and how often it looks
+// whether the stream of one that has stopped is gone too.
+const (
+	settleTime = 3 * time.Second
+	settlePoll = 5 * time.Millisecond
+)
+
+// settledPlugin is getPlugin once what was asked of the plugin has come about; if
+// that takes longer than settleTime, as it is then: stopping or starting.
+func (s *server) settledPlugin(ctx context.Context, in *PluginRef) (*body[Plugin], error) {
+	wait, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	s.Plugins.Settle(wait, in.Name)
+	for {
+		found, err := s.getPlugin(ctx, in)
+		if err != nil || found.Body.State != string(supervisor.Disabled) || !found.Body.Health.Attached {
+			return found, err
+		}
+		select {
+		case <-wait.Done():
+			return found, nil
+		case <-time.After(settlePoll):
+		}
 	}
 }
 

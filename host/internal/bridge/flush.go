@@ -261,6 +261,9 @@ func (n *Session) write(items []item, buf *[]byte) (unknown []item, err error) {
 	for i := range items {
 		q := &items[i]
 		ping = ping || q.ping
+		if len(q.parcel.Frames) > 0 {
+			n.ring() // what a user will ask for must be kept, also of an adapter that has said nothing yet
+		}
 		if q.frame != nil {
 			b = append(b, q.frame...)
 			ends = append(ends, len(b))

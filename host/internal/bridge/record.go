@@ -8,15 +8,24 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
+// ring is where the session's frames are kept, made with the first one behind
+// register and its answer; nil = none are kept.
+func (n *Session) ring() *frames.Ring {
+	ring := n.frames.Load()
+	if ring == nil {
+		if ring = n.slots.Frames.Ring(n.place.channel); ring != nil {
+			n.frames.Store(ring)
+		}
+	}
+	return ring
+}
+
 // record keeps a received frame for who debugs the adapter, with what was said to
 // it. in is nil if it could not be read.
 func (n *Session) record(frame []byte, in *wire.Inbound, err *wire.Error) {
-	ring := n.frames.Load()
+	ring := n.ring()
 	if ring == nil {
-		if ring = n.slots.Frames.Ring(n.place.channel); ring == nil {
-			return
-		}
-		n.frames.Store(ring)
+		return
 	}
 	register := in != nil && in.Type == wire.TypeRegister // it has a token
 	if err != nil {

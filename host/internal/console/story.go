@@ -1,10 +1,7 @@
 package console
 
 import (
-	"encoding/json"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
@@ -14,9 +11,8 @@ import (
 type story struct {
 	api.Life
 	Of      api.Channel
-	Frames  []api.Frame // that carried it, as far as the channel remembers
-	Next    string      // what happens next, or what can be done
-	Replays bool        // it may be sent again
+	Next    string // what happens next, or what can be done
+	Replays bool   // it may be sent again
 }
 
 func (c *console) showStory(w http.ResponseWriter, r *http.Request) error {
@@ -26,9 +22,6 @@ func (c *console) showStory(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := story{Life: life}
 	if page.Of, err = get[api.Channel](c, r, "channels", life.ChannelID); err != nil {
-		return err
-	}
-	if page.Frames, err = c.framesOf(r, life); err != nil {
 		return err
 	}
 	page.Next, page.Replays = c.nextStep(page.Of, life), replayable(life.Message)
@@ -82,25 +75,4 @@ func waitsAfter(life api.Life, what string) bool {
 		}
 	}
 	return false
-}
-
-// framesOf are the remembered frames that carried the message. Adapters of
-// protocol 1.0 get no ids: theirs can't be told apart.
-func (c *console) framesOf(r *http.Request, life api.Life) ([]api.Frame, error) {
-	list, err := get[frameList](c, r, "channels", life.ChannelID, "frames?limit=100")
-	if err != nil {
-		return nil, err
-	}
-	var out []api.Frame
-	for _, f := range list.Frames {
-		var head struct {
-			MessageID string `json:"message_id"`
-		}
-		if json.Unmarshal(f.Frame, &head) == nil && head.MessageID != "" && (head.MessageID == life.Message.ID || strings.HasPrefix(head.MessageID, life.Message.ID+"/")) {
-			out = append(out, f)
-		}
-	}
-	// A frame is recorded once it is written, by when its answer may have been read.
-	slices.SortStableFunc(out, func(a, b api.Frame) int { return a.At.Compare(b.At) })
-	return out, nil
 }

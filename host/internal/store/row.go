@@ -59,6 +59,11 @@ const (
 	ReasonAgentAway        Reason = "agent_away"
 )
 
+// Reasons lists them.
+var Reasons = [...]Reason{
+	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway,
+}
+
 // Row is one message as the log keeps it. Append fills in ID.
 type Row struct {
 	ID         MessageID

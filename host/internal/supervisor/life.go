@@ -39,7 +39,7 @@ type life struct {
 func (v *service) live(ctx context.Context, o order) (err error) {
 	l := &life{service: v, order: o}
 	v.logs.begin()
-	v.begin()
+	v.begin(o.wish)
 	if l.dir, err = os.MkdirTemp(v.sup.run, "p"); err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
@@ -60,13 +60,16 @@ func (v *service) live(ctx context.Context, o order) (err error) {
 	return l.explain(l.serve(ctx))
 }
 
-// begin counts an attempt.
-func (v *service) begin() {
+// begin counts an attempt, which a wish brought about.
+func (v *service) begin(wish int) {
 	v.mu.Lock()
 	v.attempts++
 	restarts := v.attempts - 1
 	v.mu.Unlock()
-	v.set(func(st *Status) { st.State, st.Restarts, st.NextStart = Starting, restarts, time.Time{} })
+	v.set(func(st *Status) {
+		st.State, st.Restarts, st.NextStart = Starting, restarts, time.Time{}
+		v.heeded = wish
+	})
 }
 
 // start brings the process to where it serves and is configured.

@@ -81,6 +81,14 @@ func (s *Supervisor) Disable(ctx context.Context, name string) error {
 	return s.setEnabled(ctx, name, false)
 }
 
+// Settle waits until what was last asked of the plugin has come about: it runs or
+// rests, or could not be started. It returns when ctx ends at the latest.
+func (s *Supervisor) Settle(ctx context.Context, name string) {
+	if v, err := s.find(name); err == nil {
+		v.come(ctx)
+	}
+}
+
 func (s *Supervisor) setEnabled(ctx context.Context, name string, on bool) error {
 	v, err := s.find(name)
 	if err != nil {

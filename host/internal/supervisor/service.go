@@ -30,6 +30,8 @@ type service struct {
 	unfit    error         // why the entry can't work; nil = it may
 	wish     int           // counts what was asked for: restart, enable, disable
 	wished   chan struct{} // closed and replaced when wish changes
+	heeded   int           // the wish that status came of
+	moved    chan struct{} // closed and replaced when status changes
 	attempts int           // starts so far
 	failures []time.Time   // within the window
 }
@@ -38,7 +40,7 @@ var _ suture.Service = (*service)(nil)
 
 func newService(s *Supervisor, p config.Plugin, l *logs) *service {
 	return &service{
-		sup: s, logs: l, plugin: p, wished: make(chan struct{}),
+		sup: s, logs: l, plugin: p, wished: make(chan struct{}), moved: make(chan struct{}),
 		status: Status{State: Starting, Since: time.Now()},
 	}
 }
@@ -127,9 +129,29 @@ func (v *service) set(change func(*Status)) {
 		v.status.Since = time.Now()
 	}
 	now := v.filled()
+	close(v.moved)
+	v.moved = make(chan struct{})
 	v.mu.Unlock()
 	if v.sup.OnState != nil && now.State != before {
 		v.sup.OnState(now)
+	}
+}
+
+// come waits until what was last wanted has come about, or has failed, or ctx ends.
+func (v *service) come(ctx context.Context) {
+	for {
+		v.mu.Lock()
+		there := v.heeded == v.wish && v.status.State != Starting && v.status.State != Stopping
+		moved := v.moved
+		v.mu.Unlock()
+		if there {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-moved:
+		}
 	}
 }
 
@@ -195,7 +217,10 @@ func (v *service) rest(ctx context.Context, o order, s State, reason string) {
 		v.sup.Log.Error("plugin quarantined", "plugin", o.plugin.Name, "reason", reason)
 		v.logs.note("quarantined: " + reason)
 	}
-	v.set(func(st *Status) { st.State, st.Reason, st.Pid, st.NextStart = s, reason, 0, time.Time{} })
+	v.set(func(st *Status) {
+		st.State, st.Reason, st.Pid, st.NextStart = s, reason, 0, time.Time{}
+		v.heeded = o.wish
+	})
 	select {
 	case <-ctx.Done():
 	case <-o.next:

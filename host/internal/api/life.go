@@ -1,0 +1,137 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// LifeEvent is something that happened to a message.
+type LifeEvent struct {
+	At     time.Time `json:"at"`
+	What   string    `json:"what"`
+	Detail string    `json:"detail,omitempty"`
+}
+
+// Life is a message's whole life.
+type Life struct {
+	DeadLetter
+	Life     []LifeEvent `json:"life" doc:"What happened to it, in order; sent, with type and id of the frame, each time that one was written whose record is still kept"`
+	Frames   []Frame     `json:"frames" doc:"Those that carried it, and the adapter's answers to them, as far as they are still kept: of each channel the newest, in memory"`
+	NoFrames string      `json:"no_frames,omitempty" doc:"Why frames is empty"`
+}
+
+func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life], error) {
+	e, row, err := s.anyMessage(ctx, in.Message)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Store.Life(ctx, e.ID)
+	if err != nil {
+		return nil, s.fault(err, "message "+in.Message)
+	}
+	out := Life{DeadLetter: DeadLetter{row.ID, row.Name, s.showMessage(e)}, Frames: []Frame{}}
+	var sent []LifeEvent
+	for _, f := range s.carriers(row.Key, e.ID.String()) {
+		out.Frames = append(out.Frames, f.Frame)
+		if f.writes() {
+			sent = append(sent, LifeEvent{*when(f.At), store.Sent.String(), f.Type + " " + f.id})
+		}
+	}
+	out.Life = lifeOf(e, found, sent)
+	if len(out.Frames) == 0 {
+		out.NoFrames = s.whyNoFrames(e, len(found) > 0)
+	}
+	return &body[Life]{out}, nil
+}
+
+// carrier is a frame that carried a message, or an answer to one.
+type carrier struct {
+	Frame
+	id string // the message's, or ID/2 of its second frame
+}
+
+// carriers are the frames with the message's id that the channel still remembers,
+// in order.
+func (s *server) carriers(channel int64, id string) []carrier {
+	var out []carrier
+	kept, _ := s.Slots.Frames.Known(channel).After(0, frames.Most)
+	for _, f := range kept {
+		var head struct {
+			MessageID string `json:"message_id"`
+		}
+		if json.Unmarshal(f.JSON, &head) == nil && (head.MessageID == id || strings.HasPrefix(head.MessageID, id+"/")) {
+			out = append(out, carrier{showFrame(f), head.MessageID})
+		}
+	}
+	// A frame is recorded once it is written, by when its answer may have been read.
+	slices.SortStableFunc(out, func(a, b carrier) int { return a.At.Compare(b.At) })
+	return out
+}
+
+// writes reports whether the frame brought the message to the adapter, or a part of
+// it: one that takes an earlier message back or reacts to it has that one's id, and a
+// beginning that is streamed is not the message yet.
+func (f carrier) writes() bool {
+	switch wire.Type(f.Type) {
+	case wire.TypeDeleteMessage, wire.TypeSendReaction, wire.TypeStream:
+		return false
+	}
+	return f.Direction == "out" && f.Verdict == frames.Written.String()
+}
+
+// whyNoFrames says in words why none of a message's frames is shown. tried: something
+// was written down of it since it was committed.
+func (s *server) whyNoFrames(e store.Entry, tried bool) string {
+	switch {
+	case s.Slots.Frames == nil:
+		return "none is kept: the host runs with --no-frames"
+	case e.Direction == store.Out && e.State == store.Queued && !tried:
+		return "none is there: it was not written yet"
+	case e.Direction == store.In:
+		return "none can be told apart: what adapters send carries no id of the host; the channel's frames show the newest"
+	}
+	return fmt.Sprintf("none is kept, and so not when it was written: of a channel only the newest %d frames are, in memory, and adapters of protocol 1.0 get no ids to tell them by", frames.Most)
+}
+
+// lifeOf tells a message's life: what was written down of it and when frames of it
+// were sent, between its beginning and its present state, which are known anyway.
+func lifeOf(e store.Entry, found []store.Life, sent []LifeEvent) []LifeEvent {
+	between := make([]LifeEvent, 0, len(found)+len(sent))
+	for _, l := range found {
+		between = append(between, LifeEvent{*when(l.At), l.What, l.Detail})
+	}
+	between = append(between, sent...)
+	slices.SortStableFunc(between, func(a, b LifeEvent) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(turnOf(a.What), turnOf(b.What)))
+	})
+	out := append([]LifeEvent{{At: *when(e.ID.Time()), What: "committed"}}, between...)
+	if out[len(out)-1].What == e.State.String() {
+		return out
+	}
+	at := e.SettledAt
+	if at.IsZero() { // it was born so
+		at = e.ID.Time()
+	}
+	return append(out, LifeEvent{*when(at), e.State.String(), string(e.Reason)})
+}
+
+// turnOf orders what happened within one millisecond: why something was sent, that
+// it was, what came of it.
+func turnOf(what string) int {
+	switch what {
+	case "replayed", "sent once more":
+		return 0
+	case store.Sent.String():
+		return 1
+	}
+	return 2
+}
