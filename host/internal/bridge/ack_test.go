@@ -91,6 +91,12 @@ func TestCursor(t *testing.T) {
 	if got := cursor(h.dial(t, credentials{})); got != "18" {
 		t.Errorf("after a ping and a restart, it is %q", got)
 	}
+	// A repeat is dropped; where the adapter is by then is not.
+	c = h.dial(t, credentials{})
+	cursor(c)
+	c.send(`{"type":"message","text":"c","message_id":"m","cursor":"19"}`, `{"type":"message","text":"c","message_id":"m","cursor":"20"}`, `{"type":"message","text":"d"}`)
+	h.wantHistory(row, "in handled a", "in handled b", "in handled c", "in handled d")
+	eventually(t, "the cursor of a repeat counts", func() bool { return cursor(h.dial(t, credentials{})) == "20" })
 }
 
 // One message of a conversation is in flight; other conversations don't wait.
