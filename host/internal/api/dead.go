@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -28,9 +27,9 @@ type deadList struct {
 
 // LifeEvent is something that happened to a message.
 type LifeEvent struct {
-	At     time.Time `json:"at"`
-	What   string    `json:"what"`
-	Detail string    `json:"detail,omitempty"`
+	At     Time   `json:"at"`
+	What   string `json:"what"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // Life is a message's whole life.
@@ -163,10 +162,10 @@ func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life]
 // lifeOf tells a message's life: what was written down of it, between its
 // beginning and its present state, which are known anyway.
 func lifeOf(e store.Entry, found []store.Life) []LifeEvent {
-	out := []LifeEvent{{At: *when(e.ID.Time()), What: "committed"}}
+	out := []LifeEvent{{At: timeOf(e.ID.Time()), What: "committed"}}
 	last := ""
 	for _, l := range found {
-		out = append(out, LifeEvent{*when(l.At), l.What, l.Detail})
+		out = append(out, LifeEvent{timeOf(l.At), l.What, l.Detail})
 		last = l.What
 	}
 	if last == e.State.String() {
@@ -176,7 +175,7 @@ func lifeOf(e store.Entry, found []store.Life) []LifeEvent {
 	if at.IsZero() { // it was born so
 		at = e.ID.Time()
 	}
-	return append(out, LifeEvent{*when(at), e.State.String(), string(e.Reason)})
+	return append(out, LifeEvent{timeOf(at), e.State.String(), string(e.Reason)})
 }
 
 func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBody], error) {
@@ -185,7 +184,7 @@ func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBo
 		return nil, err
 	}
 	if err := s.Hub.Replay(ctx, row, e); err != nil {
-		if errors.Is(err, hub.ErrNotDead) {
+		if errors.Is(err, hub.ErrNotDead) || errors.Is(err, hub.ErrRefused) {
 			return nil, huma.Error409Conflict("message " + in.Message + " is " + e.State.String() + ": " + err.Error())
 		}
 		return nil, s.sendFault(err, row.Name)

@@ -101,6 +101,6 @@ func (c *console) framesOf(r *http.Request, life api.Life) ([]api.Frame, error) 
 		}
 	}
 	// A frame is recorded once it is written, by when its answer may have been read.
-	slices.SortStableFunc(out, func(a, b api.Frame) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(out, func(a, b api.Frame) int { return a.At.Compare(b.At.Time) })
 	return out, nil
 }
