@@ -43,6 +43,15 @@ ORDER BY p.message LIMIT sqlc.arg(n);
 UPDATE message SET state = sqlc.arg(queued)
 WHERE state = sqlc.arg(sent) AND id IN (SELECT p.message FROM pending p);
 
+-- name: LastDelivered :one
+WITH RECURSIVE newest (id, n) AS (
+    SELECT CAST(sqlc.arg(head) AS INTEGER), 1
+    UNION ALL
+    SELECT m.prev_channel, newest.n + 1 FROM newest JOIN message m ON m.id = newest.id WHERE newest.n < CAST(sqlc.arg(most) AS INTEGER)
+)
+SELECT CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS at
+FROM newest JOIN message m ON m.id = newest.id WHERE m.state = sqlc.arg(delivered);
+
 -- name: LifeOf :many
 SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
 

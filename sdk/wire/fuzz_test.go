@@ -46,6 +46,10 @@ func FuzzDecodeInbound(f *testing.F) {
 				t.Fatalf("scan reads %q, the library %q", fast, slow)
 			}
 		}
+		var rough fields
+		if slow = (fields{}); decodeSlowly(frame, &slow) == nil && scanTo(string(frame), &rough, anyDepth) && rough != slow {
+			t.Fatalf("a scan of any depth reads %q, the library %q", rough, slow)
+		}
 		for _, d := range []Dialect{{}, {Caps: everything.Caps}, everything, {V11, CapAudio}, {Protocol: V11}} {
 			decodeTwice(t, frame, d)
 		}

@@ -9,11 +9,18 @@ import (
 // frame to the library.
 const maxFastDepth = 32
 
+// anyDepth is deeper than a frame can be.
+const anyDepth = MaxFrame
+
 // scan is the fast path of DecodeInbound: one pass over an ordinary frame, no
 // allocation. It reports false on anything unusual or wrong, and the library
 // decides then; what it accepts, the library accepts with the same fields
 // (FuzzDecodeInbound compares the two).
-func scan(s string, f *fields) bool {
+func scan(s string, f *fields) bool { return scanTo(s, f, maxFastDepth) }
+
+// scanTo is scan of values that are at most so deep. With anyDepth it does not
+// look whether they are well formed: then what it finds is good for a message only.
+func scanTo(s string, f *fields, depth int) bool {
 	i := space(s, 0)
 	if i >= len(s) || s[i] != '{' {
 		return false
@@ -34,7 +41,7 @@ func scan(s string, f *fields) bool {
 			return false
 		}
 		i = space(s, i+1)
-		end = valueEnd(s, i)
+		end = valueEnd(s, i, depth)
 		if end < 0 {
 			return false
 		}
@@ -115,8 +122,9 @@ func ordinary(s string) bool {
 	return true
 }
 
-// valueEnd returns the index behind the JSON value that starts at i, or -1.
-func valueEnd(s string, i int) int {
+// valueEnd returns the index behind the JSON value that starts at i, or -1; see
+// scanTo.
+func valueEnd(s string, i, depth int) int {
 	if i >= len(s) {
 		return -1
 	}
@@ -127,16 +135,16 @@ func valueEnd(s string, i int) int {
 		}
 		return end
 	}
-	end := roughEnd(s, i)
-	if end < 0 || !json.Valid([]byte(s[i:end])) {
+	end := roughEnd(s, i, depth)
+	if end < 0 || depth != anyDepth && !json.Valid([]byte(s[i:end])) {
 		return -1
 	}
 	return end
 }
 
 // roughEnd finds where a number, literal, array or object ends if it is well
-// formed; the caller has it checked.
-func roughEnd(s string, i int) int {
+// formed, and at most so deep; the caller has it checked.
+func roughEnd(s string, i, most int) int {
 	depth := 0
 	for i < len(s) {
 		switch s[i] {
@@ -148,7 +156,7 @@ func roughEnd(s string, i int) int {
 			i = end
 			continue
 		case '{', '[':
-			if depth++; depth > maxFastDepth {
+			if depth++; depth > most {
 				return -1
 			}
 		case '}', ']':

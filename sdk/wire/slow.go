@@ -28,7 +28,9 @@ func syntaxError(frame []byte, err error) *Error {
 		return errorf(CodeNotObject, "frame: found %s, expected a JSON object", kindOf(string(bytes.TrimLeft(frame, " \t\r\n"))))
 	}
 	if strings.Contains(err.Error(), "max depth") {
-		return errorf(CodeTooDeep, "frame: nested deeper than 10000 levels, which is the limit")
+		err := errorf(CodeTooDeep, "frame: nested deeper than 10000 levels, which is the limit")
+		err.Ref = refOf(string(frame))
+		return err
 	}
 	if len(bytes.TrimSpace(frame)) == 0 {
 		return errorf(CodeBadJSON, "frame: empty, expected a JSON object")
@@ -41,4 +43,14 @@ func syntaxError(frame []byte, err error) *Error {
 		return errorf(CodeBadJSON, "frame: %s at byte %d", syntax.Error(), syntax.Offset)
 	}
 	return errorf(CodeBadJSON, "frame: %s", err.Error())
+}
+
+// refOf is the message_id of a frame that the library does not read to its end; ""
+// if there is none, or the frame is otherwise wrong too. One pass, of any depth.
+func refOf(frame string) (id string) {
+	var f fields
+	if !scanTo(frame, &f, anyDepth) || f.text(&id, keyMessageID, MaxField) != nil {
+		return ""
+	}
+	return id
 }

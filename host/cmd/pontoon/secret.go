@@ -131,7 +131,7 @@ func secretList(o *clientOptions) *cobra.Command {
 			return show(cmd, o, raw, func(w io.Writer, v struct{ Secrets []api.Secret }) {
 				fmt.Fprintln(w, "NAME\tUSED BY\tCREATED\tCHANGED\tSHADOWED BY ENVIRONMENT")
 				for _, s := range v.Secrets {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\n", s.Name, strings.Join(s.UsedBy, ", "), ago(&s.CreatedAt), ago(&s.UpdatedAt), s.Shadowed)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%v\n", s.Name, strings.Join(s.UsedBy, ", "), ago(&s.CreatedAt.Time), ago(&s.UpdatedAt.Time), s.Shadowed)
 				}
 			})
 		},

@@ -52,7 +52,7 @@ func TestCLISecret(t *testing.T) {
 	holds(t, p.cli("plugin", "reload"), "added")
 	eventually(t, "the plugin runs", func() bool { return p.plugins()["a"].State == "running" })
 	before := p.plugins()["a"].Pid
-	if s := p.secretsOf()["NAME"]; len(s.UsedBy) != 1 || s.UsedBy[0] != p.full("a") || s.Shadowed || time.Since(s.CreatedAt) > time.Hour {
+	if s := p.secretsOf()["NAME"]; len(s.UsedBy) != 1 || s.UsedBy[0] != p.full("a") || s.Shadowed || time.Since(s.CreatedAt.Time) > time.Hour {
 		t.Errorf("listed as %+v", s)
 	}
 	holds(t, p.cli("secret", "list"), "NAME", p.full("a"))

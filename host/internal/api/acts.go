@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"unicode"
 
@@ -59,7 +60,7 @@ func (s *server) do(ctx context.Context, in *MessageRef, m message.Message, key 
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.message(ctx, row, "path.message", in.Message)
+	e, err := s.message(ctx, row, "path.message", in.Message, http.StatusNotFound)
 	if err != nil {
 		return nil, err
 	}

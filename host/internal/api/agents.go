@@ -39,9 +39,9 @@ type Agent struct {
 	Config    json.RawMessage `json:"config" doc:"What its kind wants; a secret is shown as ***"`
 	Enabled   bool            `json:"enabled"`
 	BuiltIn   bool            `json:"built_in" doc:"Nobody can change or delete it"`
-	CreatedAt time.Time       `json:"created_at"`
+	CreatedAt Time            `json:"created_at"`
 	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
-	AwaySince *time.Time      `json:"away_since"`
+	AwaySince *Time           `json:"away_since" nullable:"true"`
 	Fault     string          `json:"fault,omitempty" doc:"Why its secrets can't be used: set them again"`
 }
 
@@ -272,7 +272,7 @@ func (s *server) showAgent(r store.Agent) Agent {
 		fault = r.Fault.Error()
 	}
 	return Agent{
-		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: r.CreatedAt,
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt),
 		Away: away, AwaySince: when(since), Fault: fault,
 	}
 }

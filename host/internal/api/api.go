@@ -5,6 +5,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -162,7 +163,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	if o.Bridle != nil {
 		o.Bridle.Routes(mux, problem)
 	}
-	mux.HandleFunc("/", s.notFound)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { notFound(mux, w, r) })
 	return s.recoverer(s.cors(plainJSON(s.counted(mux))))
 }
 
@@ -245,7 +246,28 @@ func noListing(h http.Handler) http.Handler {
 	})
 }
 
-func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
+// notFound answers what no other handler of mux takes: there is no such path, or
+// it has other methods. That of "/" takes all methods, which is why mux itself
+// does not say so.
+func notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPatch, http.MethodPost, http.MethodPut} {
+		asked := *r
+		asked.Method = method
+		if _, pattern := mux.Handler(&asked); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		noSuchPath(w, r)
+		return
+	}
+	list := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", list)
+	problem(w, http.StatusMethodNotAllowed, fmt.Sprintf("%s takes %s, not %.32s", r.URL.Path, list, r.Method))
+}
+
+func noSuchPath(w http.ResponseWriter, r *http.Request) {
 	problem(w, http.StatusNotFound, "no such path: "+r.URL.Path)
 }
 

@@ -16,7 +16,7 @@ import (
 // AuditEntry is one change that somebody made.
 type AuditEntry struct {
 	ID     int64           `json:"id" doc:"Ascending, none left out"`
-	At     time.Time       `json:"at"`
+	At     Time            `json:"at"`
 	Actor  string          `json:"actor" doc:"Name of the operator or of a key; admin = the key of the data directory, nobody = who had no credential"`
 	Via    string          `json:"via" doc:"The credential: key:ID, session:ID, admin.key or link; empty = none"`
 	Remote string          `json:"remote" doc:"Address of the actor; empty = the host itself"`
@@ -75,7 +75,7 @@ func (s *server) listAudit(ctx context.Context, in *auditQuery) (*huma.StreamRes
 }
 
 func showChange(c store.Change) AuditEntry {
-	return AuditEntry{c.ID, c.At, c.Actor, c.Via, c.Remote, c.Action, c.Target, c.Detail, c.Before, c.After}
+	return AuditEntry{c.ID, timeOf(c.At), c.Actor, c.Via, c.Remote, c.Action, c.Target, c.Detail, c.Before, c.After}
 }
 
 // exportPage is how much of the log is in memory at a time.

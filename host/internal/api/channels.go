@@ -60,19 +60,19 @@ type Channel struct {
 	RetentionDays      int               `json:"retention_days" doc:"How long messages are kept; 0 = for ever"`
 	RateLimit          int               `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 	Health             Health            `json:"health"`
-	CreatedAt          time.Time         `json:"created_at"`
+	CreatedAt          Time              `json:"created_at"`
 }
 
 // Health is what is known of a channel, fact by fact.
 type Health struct {
-	Process        *string    `json:"process" doc:"State of the adapter's process; null = the host runs none"`
-	Attached       bool       `json:"attached"`
-	LastInboundAt  *time.Time `json:"last_inbound_at"`
-	LastSentAt     *time.Time `json:"last_sent_at" doc:"When a message was last written to an adapter"`
-	AgentAway      bool       `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
-	AgentAwaySince *time.Time `json:"agent_away_since"`
-	QueueLength    int        `json:"queue_length" doc:"Messages that wait to be written"`
-	LastAckAt      *time.Time `json:"last_ack_at" doc:"When an adapter last confirmed a message; null under protocol 1.0"`
+	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
+	Attached       bool    `json:"attached"`
+	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
+	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter"`
+	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
+	AgentAwaySince *Time   `json:"agent_away_since" nullable:"true"`
+	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
+	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -397,7 +397,7 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), LastAckAt: when(s.Hub.LastAck(r.Key)), QueueLength: waiting}
+	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting}
 	if id := chain.LastIn(); id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}
@@ -406,18 +406,17 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 	} else if id := chain.LastOut(); id != 0 {
 		h.LastSentAt = when(id.Time())
 	}
+	acked := s.Hub.LastAck(r.Key)
+	if acked.IsZero() {
+		if acked, err = s.Store.LastDelivered(ctx, chain); err != nil {
+			return Channel{}, s.fault(err, "channel "+r.Name)
+		}
+	}
+	h.LastAckAt = when(acked)
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
-		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: r.CreatedAt,
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt),
 	}, nil
-}
-
-func when(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC().Truncate(time.Millisecond)
-	return &t
 }
 
 // by is the audit line of a change that the request of ctx makes; detail must hold

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,7 +19,7 @@ type Conversation struct {
 	Muted          bool         `json:"muted" doc:"Notices of the host are off"`
 	Turns          int64        `json:"turns"`
 	LastMessageID  string       `json:"last_message_id"`
-	LastMessageAt  time.Time    `json:"last_message_at"`
+	LastMessageAt  Time         `json:"last_message_at"`
 	Last           *LastMessage `json:"last" doc:"The newest message, in short; null = it was deleted"`
 	Waiting        int64        `json:"waiting" doc:"Messages to the platform that are queued or not acknowledged yet"`
 	Failed         int64        `json:"failed" doc:"Messages to the platform that failed or expired, among the newest 10,000 such of the host"`
@@ -110,7 +109,7 @@ func (s *server) conversationsOf(ctx context.Context, channels []int64, p Page) 
 		}
 		out.Conversations = append(out.Conversations, Conversation{
 			ChannelID: row.ID, Channel: row.Name, ConversationID: c.Key, Agent: c.Settings.Agent, Muted: c.Settings.Muted, Turns: c.Turns,
-			LastMessageID: c.Newest.String(), LastMessageAt: c.Newest.Time(), Last: s.showLast(c.Last), Waiting: c.Waiting, Failed: c.Failed,
+			LastMessageID: c.Newest.String(), LastMessageAt: timeOf(c.Newest.Time()), Last: s.showLast(c.Last), Waiting: c.Waiting, Failed: c.Failed,
 		})
 		s.pace(i)
 	}

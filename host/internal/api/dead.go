@@ -140,7 +140,7 @@ func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBo
 		return nil, err
 	}
 	if err := s.Hub.Replay(ctx, row, e); err != nil {
-		if errors.Is(err, hub.ErrNotDead) {
+		if errors.Is(err, hub.ErrNotDead) || errors.Is(err, hub.ErrRefused) {
 			return nil, huma.Error409Conflict("message " + in.Message + " is " + e.State.String() + ": " + err.Error())
 		}
 		return nil, s.sendFault(err, row.Name)

@@ -342,8 +342,8 @@ func (e *stream) event(ev hub.Event) error {
 		}{ev.ChannelID, ev.ChannelName, ev.Plugin, string(ev.Reason)}
 	case hub.EventAgentAttached, hub.EventAgentDetached:
 		data = struct {
-			Agent string     `json:"agent"`
-			Since *time.Time `json:"since"`
+			Agent string `json:"agent"`
+			Since *Time  `json:"since" nullable:"true"`
 		}{ev.Agent, when(ev.Since)}
 	default:
 		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,7 +14,7 @@ import (
 // Frame is one that an adapter sent or was sent.
 type Frame struct {
 	Seq       int64           `json:"seq" doc:"Ascending per channel, since the host started"`
-	At        time.Time       `json:"at"`
+	At        Time            `json:"at"`
 	Direction string          `json:"direction" enum:"in,out" doc:"in = from the adapter"`
 	Type      string          `json:"type" doc:"Empty = not known; close = why the connection ended"`
 	Size      int             `json:"size" doc:"Bytes of the whole frame"`
@@ -79,7 +78,7 @@ func (s *server) listFrames(ctx context.Context, in *frameQuery) (*huma.StreamRe
 
 func showFrame(f frames.Frame) Frame {
 	out := Frame{
-		Seq: f.Seq, At: f.At, Direction: "in", Type: f.Type, Size: f.Size, Verdict: f.Verdict.String(), Code: f.Code, Frame: f.JSON, Text: f.Text, Cut: f.Cut,
+		Seq: f.Seq, At: timeOf(f.At), Direction: "in", Type: f.Type, Size: f.Size, Verdict: f.Verdict.String(), Code: f.Code, Frame: f.JSON, Text: f.Text, Cut: f.Cut,
 	}
 	if f.Direction == frames.Out {
 		out.Direction = "out"

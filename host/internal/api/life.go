@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/frames"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -16,9 +15,9 @@ import (
 
 // LifeEvent is something that happened to a message.
 type LifeEvent struct {
-	At     time.Time `json:"at"`
-	What   string    `json:"what"`
-	Detail string    `json:"detail,omitempty"`
+	At     Time   `json:"at"`
+	What   string `json:"what"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // Life is a message's whole life.
@@ -43,7 +42,7 @@ func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life]
 	for _, f := range s.carriers(row.Key, e.ID.String()) {
 		out.Frames = append(out.Frames, f.Frame)
 		if f.writes() {
-			sent = append(sent, LifeEvent{*when(f.At), store.Sent.String(), f.Type + " " + f.id})
+			sent = append(sent, LifeEvent{f.At, store.Sent.String(), f.Type + " " + f.id})
 		}
 	}
 	out.Life = lifeOf(e, found, sent)
@@ -73,7 +72,7 @@ func (s *server) carriers(channel int64, id string) []carrier {
 		}
 	}
 	// A frame is recorded once it is written, by when its answer may have been read.
-	slices.SortStableFunc(out, func(a, b carrier) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(out, func(a, b carrier) int { return a.At.Compare(b.At.Time) })
 	return out
 }
 
@@ -107,13 +106,13 @@ func (s *server) whyNoFrames(e store.Entry, tried bool) string {
 func lifeOf(e store.Entry, found []store.Life, sent []LifeEvent) []LifeEvent {
 	between := make([]LifeEvent, 0, len(found)+len(sent))
 	for _, l := range found {
-		between = append(between, LifeEvent{*when(l.At), l.What, l.Detail})
+		between = append(between, LifeEvent{timeOf(l.At), l.What, l.Detail})
 	}
 	between = append(between, sent...)
 	slices.SortStableFunc(between, func(a, b LifeEvent) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(turnOf(a.What), turnOf(b.What)))
+		return cmp.Or(a.At.Compare(b.At.Time), cmp.Compare(turnOf(a.What), turnOf(b.What)))
 	})
-	out := append([]LifeEvent{{At: *when(e.ID.Time()), What: "committed"}}, between...)
+	out := append([]LifeEvent{{At: timeOf(e.ID.Time()), What: "committed"}}, between...)
 	if out[len(out)-1].What == e.State.String() {
 		return out
 	}
@@ -121,7 +120,7 @@ func lifeOf(e store.Entry, found []store.Life, sent []LifeEvent) []LifeEvent {
 	if at.IsZero() { // it was born so
 		at = e.ID.Time()
 	}
-	return append(out, LifeEvent{*when(at), e.State.String(), string(e.Reason)})
+	return append(out, LifeEvent{timeOf(at), e.State.String(), string(e.Reason)})
 }
 
 // turnOf orders what happened within one millisecond: why something was sent, that

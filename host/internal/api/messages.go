@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -29,11 +28,11 @@ type Message struct {
 	Metadata       message.Meta     `json:"metadata"`
 	State          string           `json:"state"`
 	Reason         string           `json:"reason,omitempty"`
-	SettledAt      *time.Time       `json:"settled_at" doc:"When its state last changed; null = never since it was committed"`
+	SettledAt      *Time            `json:"settled_at" nullable:"true" doc:"When its state last changed; null = never since it was committed"`
 	PreviewHandle  string           `json:"preview_handle,omitempty" doc:"What the platform knows it by, as the adapter said"`
 	ReplyTo        string           `json:"reply_to,omitempty" doc:"The message that this one answers"`
 	Degraded       []render.Note    `json:"degraded"`
-	TS             time.Time        `json:"ts"`
+	TS             Time             `json:"ts"`
 	Message        message.Envelope `json:"message" doc:"The canonical message, whole"`
 }
 
@@ -122,7 +121,7 @@ func (s *server) showMessage(e store.Entry) Message {
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
 		Author: authorOf(e), AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
 		ReplyCtx: json.RawMessage("null"), Metadata: e.Metadata(), State: e.State.String(), Reason: string(e.Reason),
-		SettledAt: when(e.SettledAt), PreviewHandle: e.Handle, Degraded: []render.Note{}, TS: e.ID.Time(),
+		SettledAt: when(e.SettledAt), PreviewHandle: e.Handle, Degraded: []render.Note{}, TS: timeOf(e.ID.Time()),
 	}
 	if e.Origin.ReplyCtx != "" {
 		m.ReplyCtx = json.RawMessage(e.Origin.ReplyCtx)

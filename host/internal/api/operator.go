@@ -16,20 +16,20 @@ import (
 
 // Operator is who operates the host.
 type Operator struct {
-	Name      string    `json:"name"`
-	CreatedAt time.Time `json:"created_at"`
-	ChangedAt time.Time `json:"changed_at" doc:"When the password was last set"`
+	Name      string `json:"name"`
+	CreatedAt Time   `json:"created_at"`
+	ChangedAt Time   `json:"changed_at" doc:"When the password was last set"`
 }
 
 // Session is a place where the operator is logged in.
 type Session struct {
-	ID         string    `json:"id"`
-	Current    bool      `json:"current" doc:"Whether this request was made by it"`
-	CreatedAt  time.Time `json:"created_at"`
-	LastUsedAt time.Time `json:"last_used_at"`
-	ExpiresAt  time.Time `json:"expires_at" doc:"At the latest; 12 hours after it was last used in any case"`
-	Remote     string    `json:"remote" doc:"Address of who logged in"`
-	UserAgent  string    `json:"user_agent"`
+	ID         string `json:"id"`
+	Current    bool   `json:"current" doc:"Whether this request was made by it"`
+	CreatedAt  Time   `json:"created_at"`
+	LastUsedAt Time   `json:"last_used_at"`
+	ExpiresAt  Time   `json:"expires_at" doc:"At the latest; 12 hours after it was last used in any case"`
+	Remote     string `json:"remote" doc:"Address of who logged in"`
+	UserAgent  string `json:"user_agent"`
 }
 
 // OpenedSession is a session that began.
@@ -40,8 +40,8 @@ type OpenedSession struct {
 
 // SetupLink is where name and password are set.
 type SetupLink struct {
-	URL       string    `json:"url" doc:"Opens once"`
-	ExpiresAt time.Time `json:"expires_at"`
+	URL       string `json:"url" doc:"Opens once"`
+	ExpiresAt Time   `json:"expires_at"`
 }
 
 type sessionList struct {
@@ -139,7 +139,7 @@ func (s *server) getOperator(ctx context.Context, _ *struct{}) (*body[Operator],
 	if err != nil {
 		return nil, s.fault(err, "operator")
 	}
-	return &body[Operator]{Operator{o.Name, o.CreatedAt, o.ChangedAt}}, nil
+	return &body[Operator]{Operator{o.Name, timeOf(o.CreatedAt), timeOf(o.ChangedAt)}}, nil
 }
 
 func (s *server) renameOperator(ctx context.Context, in *body[operatorBody]) (*body[Operator], error) {
@@ -161,7 +161,7 @@ func (s *server) linkOperator(ctx context.Context, _ *struct{}) (*body[SetupLink
 	if err != nil {
 		return nil, s.fault(err, "link")
 	}
-	return &body[SetupLink]{SetupLink{url, *when(ends)}}, nil
+	return &body[SetupLink]{SetupLink{url, timeOf(ends)}}, nil
 }
 
 func (s *server) listSessions(ctx context.Context, _ *struct{}) (*body[sessionList], error) {
@@ -179,7 +179,7 @@ func (s *server) listSessions(ctx context.Context, _ *struct{}) (*body[sessionLi
 }
 
 func showSession(r store.Session, current int64) Session {
-	return Session{store.SessionRef(r.ID), r.ID == current, r.CreatedAt, r.LastUsedAt, r.ExpiresAt, r.Remote, r.UserAgent}
+	return Session{store.SessionRef(r.ID), r.ID == current, timeOf(r.CreatedAt), timeOf(r.LastUsedAt), timeOf(r.ExpiresAt), r.Remote, r.UserAgent}
 }
 
 func (s *server) closeSessions(ctx context.Context, _ *struct{}) (*struct{}, error) {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,10 +11,10 @@ import (
 
 // PluginLine is one line of a plugin's output.
 type PluginLine struct {
-	Seq    int64     `json:"seq" doc:"Ascending per plugin, since the host started"`
-	At     time.Time `json:"at"`
-	Stream string    `json:"stream" enum:"stdout,stderr,host" doc:"host = what the host noted"`
-	Text   string    `json:"text"`
+	Seq    int64  `json:"seq" doc:"Ascending per plugin, since the host started"`
+	At     Time   `json:"at"`
+	Stream string `json:"stream" enum:"stdout,stderr,host" doc:"host = what the host noted"`
+	Text   string `json:"text"`
 }
 
 type pluginLines struct {
@@ -68,7 +67,7 @@ const maxFollowed = 1000
 func showLines(lines []supervisor.Line) []PluginLine {
 	out := make([]PluginLine, len(lines))
 	for i, l := range lines {
-		out[i] = PluginLine{l.Seq, l.At.UTC(), l.Stream, l.Text}
+		out[i] = PluginLine{l.Seq, timeOf(l.At), l.Stream, l.Text}
 	}
 	return out
 }

@@ -17,21 +17,21 @@ import (
 
 // Plugin is one adapter of plugins.yaml, its process and its channel.
 type Plugin struct {
-	Name        string     `json:"name"`
-	State       string     `json:"state" enum:"disabled,starting,running,backoff,quarantined,stopping"`
-	Reason      string     `json:"reason" doc:"Why it is not running, or last was not"`
-	Since       time.Time  `json:"since" doc:"When the state began"`
-	PID         int        `json:"pid" doc:"0 = no process"`
-	Restarts    int        `json:"restarts" doc:"Since the host started"`
-	NextStartAt *time.Time `json:"next_start_at"`
-	Command     []string   `json:"command" doc:"As the file has it: nothing filled in"`
-	Pinned      bool       `json:"pinned" doc:"Whether the file has its sha256"`
-	SHA256      string     `json:"sha256" doc:"Of what runs, or ran last, if pinned"`
-	MemoryLimit int64      `json:"memory_limit" doc:"Bytes"`
-	LimitBy     string     `json:"limit_by" doc:"What enforces the limit: cgroup, rlimit or none; empty = it never ran"`
-	Source      string     `json:"source" doc:"FILE:LINE of its entry"`
-	ChannelID   string     `json:"channel_id" doc:"Empty while it has none"`
-	Health      Health     `json:"health"`
+	Name        string   `json:"name"`
+	State       string   `json:"state" enum:"disabled,starting,running,backoff,quarantined,stopping"`
+	Reason      string   `json:"reason" doc:"Why it is not running, or last was not"`
+	Since       Time     `json:"since" doc:"When the state began"`
+	PID         int      `json:"pid" doc:"0 = no process"`
+	Restarts    int      `json:"restarts" doc:"Since the host started"`
+	NextStartAt *Time    `json:"next_start_at" nullable:"true"`
+	Command     []string `json:"command" doc:"As the file has it: nothing filled in"`
+	Pinned      bool     `json:"pinned" doc:"Whether the file has its sha256"`
+	SHA256      string   `json:"sha256" doc:"Of what runs, or ran last, if pinned"`
+	MemoryLimit int64    `json:"memory_limit" doc:"Bytes"`
+	LimitBy     string   `json:"limit_by" doc:"What enforces the limit: cgroup, rlimit or none; empty = it never ran"`
+	Source      string   `json:"source" doc:"FILE:LINE of its entry"`
+	ChannelID   string   `json:"channel_id" doc:"Empty while it has none"`
+	Health      Health   `json:"health"`
 }
 
 type pluginList struct {
@@ -82,7 +82,7 @@ func (s *server) plugins() {
 
 func (s *server) showPlugin(ctx context.Context, st supervisor.Status) (Plugin, error) {
 	p := Plugin{
-		Name: st.Name, State: string(st.State), Reason: st.Reason, Since: *when(st.Since), PID: st.Pid, Restarts: st.Restarts,
+		Name: st.Name, State: string(st.State), Reason: st.Reason, Since: timeOf(st.Since), PID: st.Pid, Restarts: st.Restarts,
 		NextStartAt: when(st.NextStart), Command: orEmpty(st.Command), Pinned: st.Pinned, SHA256: st.SHA256,
 		MemoryLimit: st.Memory, LimitBy: st.LimitBy, Source: st.Source,
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -16,16 +15,16 @@ import (
 
 // Replay is a replay of many dead letters: how far it is.
 type Replay struct {
-	ID        string     `json:"id"`
-	ChannelID string     `json:"channel_id,omitempty" doc:"Whose dead letters; empty = all channels'"`
-	Channel   string     `json:"channel,omitempty"`
-	State     string     `json:"state" enum:"running,done,stopped"`
-	Total     int        `json:"total" doc:"How many it is to replay"`
-	Replayed  int        `json:"replayed" doc:"How many are on their way again"`
-	Left      int        `json:"left" doc:"How many could not be, such as those of a channel without adapter and queue"`
-	Why       string     `json:"why,omitempty" doc:"Why the last that is left could not be"`
-	Began     time.Time  `json:"began_at"`
-	Ended     *time.Time `json:"ended_at"`
+	ID        string `json:"id"`
+	ChannelID string `json:"channel_id,omitempty" doc:"Whose dead letters; empty = all channels'"`
+	Channel   string `json:"channel,omitempty"`
+	State     string `json:"state" enum:"running,done,stopped"`
+	Total     int    `json:"total" doc:"How many it is to replay"`
+	Replayed  int    `json:"replayed" doc:"How many are on their way again"`
+	Left      int    `json:"left" doc:"How many could not be, such as those of a channel without adapter and queue"`
+	Why       string `json:"why,omitempty" doc:"Why the last that is left could not be"`
+	Began     Time   `json:"began_at"`
+	Ended     *Time  `json:"ended_at" nullable:"true"`
 }
 
 type replayList struct {
@@ -205,7 +204,7 @@ func (s *server) seenReplay(ctx context.Context, r hub.Replaying) (Replay, error
 }
 
 func (s *server) showReplay(r hub.Replaying, row store.Channel) Replay {
-	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Began: *when(r.Began)}
+	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Began: timeOf(r.Began)}
 	if !r.Ended.IsZero() {
 		out.State, out.Ended = "done", when(r.Ended)
 		if r.Stopped {
@@ -221,7 +220,7 @@ func (s *server) showReplay(r hub.Replaying, row store.Channel) Replay {
 // whyLeft says why a dead letter could not be replayed, without what only the log
 // is to know.
 func (s *server) whyLeft(err error) string {
-	for _, known := range []error{hub.ErrNotAttached, hub.ErrQueueFull, hub.ErrNotDead} {
+	for _, known := range []error{hub.ErrNotAttached, hub.ErrQueueFull, hub.ErrNotDead, hub.ErrRefused} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

@@ -27,7 +27,7 @@ func (s *server) schema(w http.ResponseWriter, r *http.Request) {
 	}
 	raw, err := fs.ReadFile(schema.Files(), name+".json")
 	if err != nil {
-		s.notFound(w, r)
+		noSuchPath(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "application/schema+json")

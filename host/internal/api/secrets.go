@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,11 +18,11 @@ const MaxSecret = 64 << 10
 
 // Secret is a secret without its value, which nobody is shown.
 type Secret struct {
-	Name      string    `json:"name"`
-	UsedBy    []string  `json:"used_by" doc:"Plugins, as they run, whose config has ${NAME} from here"`
-	Shadowed  bool      `json:"shadowed" doc:"The host's environment has a variable of this name, which counts before it"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	Name      string   `json:"name"`
+	UsedBy    []string `json:"used_by" doc:"Plugins, as they run, whose config has ${NAME} from here"`
+	Shadowed  bool     `json:"shadowed" doc:"The host's environment has a variable of this name, which counts before it"`
+	CreatedAt Time     `json:"created_at"`
+	UpdatedAt Time     `json:"updated_at"`
 }
 
 type secretBody struct {
@@ -99,5 +98,5 @@ func (s *server) secretUsers() map[string][]string {
 
 func showSecret(r store.Secret, users map[string][]string) Secret {
 	_, shadowed := os.LookupEnv(r.Name)
-	return Secret{Name: r.Name, UsedBy: orEmpty(users[r.Name]), Shadowed: shadowed, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt}
+	return Secret{Name: r.Name, UsedBy: orEmpty(users[r.Name]), Shadowed: shadowed, CreatedAt: timeOf(r.CreatedAt), UpdatedAt: timeOf(r.UpdatedAt)}
 }

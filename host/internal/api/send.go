@@ -116,7 +116,7 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 	}
 	handle := b.Update.PreviewHandle
 	if handle == "" {
-		e, err := s.message(ctx, row, "body.update.message_id", b.Update.MessageID)
+		e, err := s.message(ctx, row, "body.update.message_id", b.Update.MessageID, http.StatusUnprocessableEntity)
 		if err != nil {
 			return out, err
 		}
@@ -137,15 +137,16 @@ func (s *server) checkPaths(c content.Content) error {
 	return nil
 }
 
-// message reads a message of the channel by the id that a request names at.
-func (s *server) message(ctx context.Context, row store.Channel, at, id string) (store.Entry, error) {
+// message reads a message of the channel by the id that a request names at;
+// unknown is the status if there is none.
+func (s *server) message(ctx context.Context, row store.Channel, at, id string, unknown int) (store.Entry, error) {
 	mid, err := store.ParseMessageID(id)
 	if err != nil {
 		return store.Entry{}, field(422, at, err.Error(), clip(id))
 	}
 	e, err := s.Store.Message(ctx, mid)
 	if errors.Is(err, store.ErrNotFound) || err == nil && e.Channel != row.Key {
-		return e, field(422, at, "no such message in this channel", id)
+		return e, field(unknown, at, "no such message in this channel", id)
 	}
 	if err != nil {
 		return e, s.fault(err, "message "+id)

@@ -18,22 +18,22 @@ type Statistics struct {
 	Channel string      `json:"channel" doc:"Its name; empty = all channels together"`
 	Window  string      `json:"window" enum:"hour,day"`
 	Step    int         `json:"step_seconds" doc:"How long each point lasts"`
-	From    time.Time   `json:"from"`
-	To      time.Time   `json:"to" doc:"When the last minute ended that is counted"`
+	From    Time        `json:"from"`
+	To      Time        `json:"to" doc:"When the last minute ended that is counted"`
 	Total   StatPoint   `json:"total" doc:"All points together; its queue is the longest"`
 	Points  []StatPoint `json:"points" doc:"Oldest first, without a gap"`
 }
 
 // StatPoint is what happened in a stretch of time.
 type StatPoint struct {
-	At       time.Time `json:"at" doc:"Its beginning"`
-	Received int64     `json:"received" doc:"Messages stored, from the far end"`
-	Sent     int64     `json:"sent" doc:"Messages stored, to the far end"`
-	Failed   int64     `json:"failed" doc:"Messages that failed or expired, in both directions"`
-	Refused  int64     `json:"refused" doc:"Messages not stored: over the rate, or the disk took none"`
-	Queue    int64     `json:"queue" doc:"The most messages that waited for an adapter at once"`
-	P50      *float64  `json:"latency_p50_seconds" doc:"How long messages took to the far end, from the commit; half took no longer. null = none got there"`
-	P95      *float64  `json:"latency_p95_seconds" doc:"As latency_p50_seconds, of 19 in 20"`
+	At       Time     `json:"at" doc:"Its beginning"`
+	Received int64    `json:"received" doc:"Messages stored, from the far end"`
+	Sent     int64    `json:"sent" doc:"Messages stored, to the far end"`
+	Failed   int64    `json:"failed" doc:"Messages that failed or expired, in both directions"`
+	Refused  int64    `json:"refused" doc:"Messages not stored: over the rate, or the disk took none"`
+	Queue    int64    `json:"queue" doc:"The most messages that waited for an adapter at once"`
+	P50      *float64 `json:"latency_p50_seconds" doc:"How long messages took to the far end, from the commit; half took no longer. null = none got there"`
+	P95      *float64 `json:"latency_p95_seconds" doc:"As latency_p50_seconds, of 19 in 20"`
 }
 
 // statWindow is a stretch of time and how it is cut.
@@ -68,9 +68,10 @@ func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statis
 	}
 	w := statWindows[in.Window]
 	out.Step = int(w.step / time.Second)
-	out.To = s.Now().Add(-statLag).UTC().Truncate(time.Minute)
-	out.From = out.To.Add(-w.length)
-	rows, err := s.Store.Minutes(ctx, key, out.From, out.To)
+	to := s.Now().Add(-statLag).UTC().Truncate(time.Minute)
+	from := to.Add(-w.length)
+	out.From, out.To = timeOf(from), timeOf(to)
+	rows, err := s.Store.Minutes(ctx, key, from, to)
 	if err != nil {
 		return nil, s.fault(err, "statistics")
 	}
@@ -78,7 +79,7 @@ func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statis
 	var total store.Minute
 	for i := range rows {
 		r := &rows[i]
-		p := &sums[r.At.Sub(out.From)/w.step]
+		p := &sums[r.At.Sub(from)/w.step]
 		for _, sum := range []*store.Minute{p, &total} {
 			sum.Add(r)
 			sum.Queue = max(sum.Queue, r.Queue)
@@ -86,9 +87,9 @@ func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statis
 	}
 	out.Points = make([]StatPoint, len(sums))
 	for i := range sums {
-		out.Points[i] = statPoint(&sums[i], out.From.Add(time.Duration(i)*w.step))
+		out.Points[i] = statPoint(&sums[i], from.Add(time.Duration(i)*w.step))
 	}
-	out.Total = statPoint(&total, out.From)
+	out.Total = statPoint(&total, from)
 	return &body[Statistics]{out}, nil
 }
 
@@ -102,7 +103,7 @@ func statPoint(m *store.Minute, at time.Time) StatPoint {
 		return &s
 	}
 	return StatPoint{
-		At: at, Received: m.Received, Sent: m.Sent, Failed: m.Failed, Refused: m.Refused, Queue: m.Queue, P50: quantile(0.5), P95: quantile(0.95),
+		At: timeOf(at), Received: m.Received, Sent: m.Sent, Failed: m.Failed, Refused: m.Refused, Queue: m.Queue, P50: quantile(0.5), P95: quantile(0.95),
 	}
 }
 

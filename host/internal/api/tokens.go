@@ -25,13 +25,13 @@ const longestLife = 100 * 365 * 24 * time.Hour
 
 // Token is a channel's token without its secret.
 type Token struct {
-	ID         string     `json:"id"`
-	Hint       string     `json:"hint" doc:"The token's last four characters"`
-	Live       bool       `json:"live"`
-	CreatedAt  time.Time  `json:"created_at"`
-	ExpiresAt  *time.Time `json:"expires_at"`
-	RevokedAt  *time.Time `json:"revoked_at"`
-	LastUsedAt *time.Time `json:"last_used_at"`
+	ID         string `json:"id"`
+	Hint       string `json:"hint" doc:"The token's last four characters"`
+	Live       bool   `json:"live"`
+	CreatedAt  Time   `json:"created_at"`
+	ExpiresAt  *Time  `json:"expires_at" nullable:"true"`
+	RevokedAt  *Time  `json:"revoked_at" nullable:"true"`
+	LastUsedAt *Time  `json:"last_used_at" nullable:"true"`
 }
 
 type createdToken struct {
@@ -191,7 +191,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, erro
 
 func (s *server) showToken(t store.Token) Token {
 	return Token{
-		ID: strconv.FormatInt(t.ID, 10), Hint: t.Hint, Live: t.Live(s.Now()), CreatedAt: t.CreatedAt,
+		ID: strconv.FormatInt(t.ID, 10), Hint: t.Hint, Live: t.Live(s.Now()), CreatedAt: timeOf(t.CreatedAt),
 		ExpiresAt: when(t.ExpiresAt), RevokedAt: when(t.RevokedAt), LastUsedAt: when(t.LastUsedAt),
 	}
 }

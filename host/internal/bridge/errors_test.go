@@ -64,6 +64,12 @@ func TestErrors(t *testing.T) {
 		{"an id that is none is no ref", `{"type":"message","text":5,"message_id":7}`, "wrong_type", "", "text"},
 
 		{"too deep", `{"type":"message","text":"x","reply_ctx":` + deep(10_001) + `}`, "too_deep", "", "10000"},
+		{"too deep behind an id", `{"message_id":"m1","type":"message","text":"x","reply_ctx":` + deep(10_001) + `}`, "too_deep", "m1", "10000"},
+		{"too deep before an id", `{"type":"message","text":"x","reply_ctx":` + deep(10_001) + `, "message_id" : "m\u0031" }`, "too_deep", "m1", "10000"},
+		{"too deep with an id within", `{"type":"ping","x":{"message_id":"m1","x":` + deep(10_001) + `}}`, "too_deep", "", "10000"},
+		{"too deep with an id that is none", `{"message_id":7,"type":"ping","x":` + deep(10_001) + `}`, "too_deep", "", "10000"},
+		{"too deep with two ids", `{"message_id":"m0","x":` + deep(10_001) + `,"message_id":"m1"}`, "too_deep", "m1", "10000"},
+		{"too deep and cut off", `{"message_id":"m1","x":` + deep(10_001), "too_deep", "", "10000"},
 		{"too deep where nobody looks", `{"type":"ping","x":` + deep(10_001) + `}`, "too_deep", "", "10000"},
 
 		{"session_key too long", `{"type":"message","text":"x","session_key":"` + long + `","message_id":"m1"}`, "too_large", "m1", "session_key"},

@@ -373,6 +373,13 @@ func (r *recorder) count(prefix string) int {
 	return n
 }
 
+// has reports whether a line begins with prefix and has text in it.
+func (r *recorder) has(prefix, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.lines, func(l string) bool { return strings.HasPrefix(l, prefix) && strings.Contains(l, text) })
+}
+
 // eventually polls until cond holds.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()

@@ -77,6 +77,35 @@ func TestFirstFrameRefused(t *testing.T) {
 	current.works() // none of them took its place
 }
 
+// The protocol has one answer for all of it; the host's log tells what is wrong.
+func TestFirstFrameRefusedInTheLog(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	good := tokenOf(h.channel("logged").Name)
+	for rest, want := range map[string]string{
+		`,"platform":5`: "code=wrong_type detail=platform: found a number, expected a string",
+		`,"protocol":"1.1","profile":{"markdown":"html"}`: `code=wrong_type detail=profile.markdown: found "html", expected none, basic or full`,
+		`,"capabilities":["text",7]`:                      "code=wrong_type detail=capabilities[1]: found a number, expected a string",
+		`,"platform":"` + strings.Repeat("p", 4097) + `"`: "code=too_large detail=platform: found 4097 bytes, at most 4096 are allowed",
+		`,"type":"message","text":"hello"`:                `code=unknown_type detail=type: found "message", expected register`,
+		`,"token":{"secret":` + quote(good) + `}`:         "code=wrong_type detail=token: found an object, expected a string",
+		`,"x":` + strings.Repeat("[", 10_001):             "code=too_deep detail=frame: nested deeper",
+		`,"metadata":"v1"} {`:                             "code=bad_json detail=frame: ",
+		`,"protocol":"1.1","profile":{"max_text":"many"}`: "code=wrong_type detail=profile.max_text: found a string, expected an integer",
+	} {
+		c := h.dial(t, credentials{})
+		c.send(`{"type":"register","token":` + quote(good) + rest + `}`)
+		c.want(ackFailed(errFirstFrame))
+		c.wantClose(1008, errFirstFrame)
+		if !h.log.has("adapter refused remote=", "reason="+errFirstFrame+" "+want) {
+			t.Errorf("%.60s: the log does not say %q", rest, want)
+		}
+	}
+	if h.log.has("", good) {
+		t.Error("the log has the token")
+	}
+}
+
 func TestFirstFrameAccepted(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -125,8 +125,11 @@ func (n *Session) register() error {
 	}
 	n.order = n.slots.asked.Add(1)
 	in, werr := wire.DecodeInbound(frame)
-	if werr != nil || in.Type != wire.TypeRegister {
-		return n.refuse(wire.RefusedFirstFrame)
+	if werr == nil && in.Type != wire.TypeRegister {
+		werr = wire.Refuse(wire.CodeUnknownType, "type: found %.64q, expected register", string(in.Type))
+	}
+	if werr != nil { // the protocol has no place for what is wrong: the log names it
+		return n.refuse(wire.RefusedFirstFrame, "code", werr.Code, "detail", werr.Message)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
 	defer cancel()
@@ -179,8 +182,9 @@ func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, 
 	return grant, errLate
 }
 
-func (n *Session) refuse(why string) error {
-	n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", why)
+// refuse ends a register. more is for the log alone, and never the token.
+func (n *Session) refuse(why string, more ...any) error {
+	n.slots.Log.Info("adapter refused", append([]any{"remote", n.from.Remote, "reason", why}, more...)...)
 	_ = n.conn.Write(wire.RegisterAck{Error: why}.Append(nil))
 	_ = n.conn.Close(wire.CloseRefused, why)
 	return errors.New(why)

@@ -321,7 +321,7 @@ func TestActs(t *testing.T) {
 	if f := c.nextSent("delete_message"); f.MessageID != answered || f.PreviewHandle != "" {
 		t.Errorf("came as %+v", f)
 	}
-	h.operator("DELETE", "/channels/x/messages/0000000000001", "", 422)
+	h.operator("DELETE", "/channels/x/messages/0000000000001", "", 404)
 	h.operator("PUT", "/channels/x/messages/"+asked+"/reactions/%0A", "", 422)
 
 	old := h.attach(t, row)

@@ -22,8 +22,8 @@ func TestAdaptersPage(t *testing.T) {
 	now := time.Now()
 	took := 12.345
 	adapters := []api.Adapter{
-		{Channel: "red", Platform: "irc", Protocol: "1.1", Transport: "plugin", Since: now, LastFrameAt: now, FramesIn: 3, FramesOut: 5, RoundTripMS: &took},
-		{Channel: "blue", Platform: "matrix", Protocol: "1.0", Transport: "websocket", Since: now, LastFrameAt: now, FramesOut: 18446744073709551615},
+		{Channel: "red", Platform: "irc", Protocol: "1.1", Transport: "plugin", Since: api.Time{Time: now}, LastFrameAt: api.Time{Time: now}, FramesIn: 3, FramesOut: 5, RoundTripMS: &took},
+		{Channel: "blue", Platform: "matrix", Protocol: "1.0", Transport: "websocket", Since: api.Time{Time: now}, LastFrameAt: api.Time{Time: now}, FramesOut: 18446744073709551615},
 	}
 	answers := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/adapters" {

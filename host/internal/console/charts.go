@@ -114,7 +114,7 @@ func (f frame) draw(id, title string, s api.Statistics, label func(float64) stri
 	for _, v := range values {
 		c.Y = append(c.Y, notch{At: y(v), Label: label(v)})
 	}
-	c.X = f.timeTicks(s.From, s.To)
+	c.X = f.timeTicks(s.From.Time, s.To.Time)
 	for _, l := range lines {
 		c.Series = append(c.Series, series{Name: l.name, Sum: l.sum, Class: l.class})
 		drawn := &c.Series[len(c.Series)-1]

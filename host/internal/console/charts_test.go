@@ -101,9 +101,9 @@ func TestWords(t *testing.T) {
 // busyHour is an hour in which something happened.
 func busyHour() api.Statistics {
 	to := time.Date(2026, 3, 4, 12, 7, 0, 0, time.UTC)
-	s := api.Statistics{Channel: "a", Window: windowHour, Step: 60, From: to.Add(-time.Hour), To: to}
+	s := api.Statistics{Channel: "a", Window: windowHour, Step: 60, From: api.Time{Time: to.Add(-time.Hour)}, To: api.Time{Time: to}}
 	for i := range 60 {
-		p := api.StatPoint{At: s.From.Add(time.Duration(i) * time.Minute)}
+		p := api.StatPoint{At: api.Time{Time: s.From.Add(time.Duration(i) * time.Minute)}}
 		if i >= 10 && i != 40 {
 			p.Received = int64(30 + 25*math.Sin(float64(i)/7))
 			p.Sent, p.Queue = p.Received-int64(i%5), int64(max(0, i-45))

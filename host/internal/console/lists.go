@@ -135,7 +135,7 @@ func conditionOf(c api.Channel, a *api.Adapter, now time.Time) condition {
 	case h.AgentAway:
 		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. Messages for it wait."}
 	case a != nil:
-		return condition{good, "attached", "Heard " + span(now.Sub(a.LastFrameAt)) + " ago."}
+		return condition{good, "attached", "Heard " + span(now.Sub(a.LastFrameAt.Time)) + " ago."}
 	}
 	return condition{good, "attached", ""}
 }

@@ -12,9 +12,9 @@ import (
 // TestConditions: green needs somebody attached, and says when it was heard.
 func TestConditions(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	before := now.Add(-time.Hour)
+	before := api.Time{Time: now.Add(-time.Hour)}
 	state := func(s string) *string { return &s }
-	attached := &api.Adapter{LastFrameAt: now.Add(-12 * time.Second)}
+	attached := &api.Adapter{LastFrameAt: api.Time{Time: now.Add(-12 * time.Second)}}
 	for name, c := range map[string]struct {
 		channel api.Channel
 		adapter *api.Adapter

@@ -90,7 +90,7 @@ func (c *console) doLogin(w http.ResponseWriter, r *http.Request) error {
 	var p *Problem
 	switch {
 	case err == nil:
-		edge.SetSession(w, r, made.Secret, made.ExpiresAt)
+		edge.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
 		http.Redirect(w, r, f.Next, http.StatusSeeOther)
 		return nil
 	case !errors.As(err, &p):
@@ -142,7 +142,7 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 		err = c.call(r, http.MethodPost, "/operator/setup", map[string]string{"code": f.Code, "name": f.Name, "password": password}, &made)
 	}
 	if err == nil {
-		edge.SetSession(w, r, made.Secret, made.ExpiresAt)
+		edge.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
 		return back(w, r, Path, "Welcome, "+f.Name+". You are logged in.")
 	}
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {

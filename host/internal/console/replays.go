@@ -65,7 +65,7 @@ func (v replayView) done() int { return v.Replayed + v.Left }
 
 // rest says how long the rest will take, if it goes on as it did; "" = not known.
 func (v replayView) rest() string {
-	took := v.Now.Sub(v.Began)
+	took := v.Now.Sub(v.Began.Time)
 	if v.done() == 0 || took < time.Second {
 		return ""
 	}

@@ -25,9 +25,10 @@ type Content struct {
 	Metadata message.Meta      `json:"metadata,omitempty"`
 }
 
-// Empty reports that nothing is said.
+// Empty reports that nothing is said. A text that is there counts, whatever is in
+// it: platforms have messages without any.
 func (c Content) Empty() bool {
-	return (c.Text == nil || *c.Text == "") && len(c.Parts) == 0 && len(c.Images) == 0 && len(c.Buttons) == 0 && c.Card == nil && c.Image == nil && c.File == nil
+	return c.Text == nil && len(c.Parts) == 0 && len(c.Images) == 0 && len(c.Buttons) == 0 && c.Card == nil && c.Image == nil && c.File == nil
 }
 
 // Message makes the message of an agent. The error is a Fault or

@@ -29,6 +29,8 @@ func TestMessage(t *testing.T) {
 		types []string
 	}{
 		`{"text":"hello"}`: {"hello", nil},
+		`{"text":""}`:      {"", nil},
+		`{"text":"","image":{"url":"https://a.example.org/x.png"}}`:             {"", []string{"vision"}},
 		`{"text":"pick","buttons":[[{"text":"A","value":"a"}]]}`:                {"pick\n[A]", []string{"custom"}},
 		`{"text":"see","image":{"url":"https://a.example.org/x.png"}}`:          {"see", []string{"text", "vision"}},
 		`{"card":{"elements":[{"type":"markdown","content":"hi"}]}}`:            {"hi", []string{"custom"}},
@@ -52,7 +54,7 @@ func TestMessage(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	for raw, want := range map[string]string{
-		`{}`: "found no content", `{"text":""}`: "found no content", `{"metadata":{"k":1}}`: "found no content",
+		`{}`: "found no content", `{"text":null}`: "found no content", `{"metadata":{"k":1}}`: "found no content",
 		`{"image":{"url":"ftp://x"}}`: "image.url: expected an http or https url", `{"file":{}}`: "file.url: expected",
 		`{"buttons":[[{"value":"a"}]]}`: "buttons: ", `{"card":{"elements":[{"type":"select"}]}}`: "card: ",
 	} {
@@ -84,7 +86,7 @@ func TestUpdateMarks(t *testing.T) {
 
 func TestOnlyTyping(t *testing.T) {
 	for raw, want := range map[string]bool{
-		`{"typing":true}`: true, `{"typing":false,"text":""}`: true, `{"typing":true,"text":"x"}`: false, `{}`: false, `{"typing":true,"update":{}}`: false,
+		`{"typing":true}`: true, `{"typing":false,"text":null}`: true, `{"typing":false,"text":""}`: false, `{"typing":true,"text":"x"}`: false, `{}`: false, `{"typing":true,"update":{}}`: false,
 	} {
 		if got := read(t, raw).OnlyTyping(); got != want {
 			t.Errorf("%s: %v", raw, got)

@@ -7,12 +7,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
-// ErrNotDead is the error of a replay of what neither failed nor expired.
-var ErrNotDead = errors.New("the message neither failed nor expired")
+// Errors of a replay of what is no dead letter: what neither failed nor expired,
+// and what a user said who may not speak, of whom a stranger could make as many.
+var (
+	ErrNotDead = errors.New("the message neither failed nor expired")
+	ErrRefused = errors.New("its author may not speak in the channel (allow_users), and what such users say is no dead letter and can't be replayed")
+)
 
 // Replay sends a message again that failed or expired, under its id; one that
 // the agent did not handle goes to the agent again. Errors are ErrNotDead,
-// ErrNotAttached, ErrQueueFull and those of storage.
+// ErrRefused, ErrNotAttached, ErrQueueFull and those of storage.
 func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) error {
 	// One at a time, and each to its commit: two of one message would count twice.
 	h.replays.Lock()
@@ -21,8 +25,11 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	if err != nil {
 		return err
 	}
-	if e.State != store.Failed && e.State != store.Expired || e.Direction == store.In && e.Reason == store.ReasonRejected {
+	switch {
+	case e.State != store.Failed && e.State != store.Expired:
 		return ErrNotDead
+	case e.Direction == store.In && e.Reason == store.ReasonRejected:
+		return ErrRefused
 	}
 	c, err := h.channel(ctx, row)
 	if err != nil {

@@ -70,19 +70,20 @@ func customRows(p message.Part) [][]wire.Button {
 func (o Offer) Empty() bool { return len(o.choices) == 0 && o.form == nil }
 
 // Choose is the action of the choice that the user typed, by its label (in any
-// case) or its number.
+// case) or its number. Labels go first: one may be a number, and a user types
+// what is shown.
 func (o Offer) Choose(text string) (action string, ok bool) {
 	if len(o.choices) == 0 {
 		return "", false
 	}
 	text = strings.TrimSpace(text)
-	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(o.choices) && len(text) < 4 {
-		return o.choices[n-1].value, true
-	}
 	for _, c := range o.choices {
 		if strings.EqualFold(c.label, text) {
 			return c.value, true
 		}
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(o.choices) && len(text) < 4 {
+		return o.choices[n-1].value, true
 	}
 	return "", false
 }

@@ -406,6 +406,13 @@ func TestOffer(t *testing.T) {
 			t.Errorf("typed %q: %q, %v, want %q", typed, v, ok, value)
 		}
 	}
+	// A label goes before a number, even where both are numbers.
+	down := message.New(message.NewButtons("rate", [][]wire.Button{{{Text: "5", Value: "five"}}, {{Text: "4", Value: "four"}}, {{Text: "x", Value: "ex"}}}))
+	for typed, value := range map[string]string{"5": "five", "4": "four", "1": "five", "3": "ex"} {
+		if v, _ := OfferOf(&down).Choose(typed); v != value {
+			t.Errorf("typed %q: %q, want %q", typed, v, value)
+		}
+	}
 	if _, ok := (Offer{}).Choose("1"); ok {
 		t.Error("chose from nothing")
 	}

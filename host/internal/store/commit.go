@@ -173,12 +173,12 @@ func (w *writer) insert(units []*Unit) error {
 			if !u.In.Aside {
 				c.next.turns++
 			}
-			if err := w.add(placed{u.In, c, max(c.next.turns-1, 0)}); err != nil {
+			if err := w.add(placed{u.In, c, c.next.turn()}); err != nil {
 				return err
 			}
 		}
 		for i := range u.Out {
-			if err := w.add(placed{&u.Out[i], c, max(c.next.turns-1, 0)}); err != nil {
+			if err := w.add(placed{&u.Out[i], c, c.next.turn()}); err != nil {
 				return err
 			}
 		}

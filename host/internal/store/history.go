@@ -419,5 +419,5 @@ func (s *Store) Entry(r Row, c *Conversation) (Entry, error) {
 	if r.Status == "" {
 		r.Status = message.StatusCompleted
 	}
-	return Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.now.turns - 1, Origin: origin}, err
+	return Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.now.turn(), Origin: origin}, err
 }

@@ -203,6 +203,8 @@ type Chain struct {
 	lastOut atomic.Int64
 	cursor  atomic.Pointer[string]
 
+	delivered atomic.Pointer[time.Time] // see LastDelivered; nil = not read yet
+
 	// owned by the writer
 	next       MessageID
 	nextCursor string // "" = as it was
@@ -251,3 +253,7 @@ type ends struct {
 	turns                        int64
 	Settings
 }
+
+// turn is that of the conversation's newest message; what is sent before any user
+// spoke belongs to the first.
+func (e *ends) turn() int64 { return max(e.turns-1, 0) }

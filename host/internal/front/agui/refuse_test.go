@@ -83,7 +83,7 @@ func TestScopes(t *testing.T) {
 		"errNoThread":       {h.key, "GET", "/agent/history", 422},
 		"errLimit":          {h.key, "GET", "/agent/history?threadId=t&limit=0", 422},
 		"errCursor":         {h.key, "GET", "/agent/history?threadId=t&cursor=x", 422},
-		"errMethod":         {h.key, "GET", "/agent/run", 404},
+		"errMethod":         {h.key, "GET", "/agent/run", 405},
 		"okRun":             {h.key, "POST", "/agent/run", 200},
 		"okRunOfOperator":   {h.admin, "POST", "/agent/run", 200},
 		"okKeysForOperator": {h.admin, "GET", "/keys", 200},

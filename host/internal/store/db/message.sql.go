@@ -221,6 +221,29 @@ func (q *Queries) InsertReopened(ctx context.Context, id int64) error {
 	return err
 }
 
+const lastDelivered = `-- name: LastDelivered :one
+WITH RECURSIVE newest (id, n) AS (
+    SELECT CAST(?2 AS INTEGER), 1
+    UNION ALL
+    SELECT m.prev_channel, newest.n + 1 FROM newest JOIN message m ON m.id = newest.id WHERE newest.n < CAST(?3 AS INTEGER)
+)
+SELECT CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS at
+FROM newest JOIN message m ON m.id = newest.id WHERE m.state = ?1
+`
+
+type LastDeliveredParams struct {
+	Delivered int64
+	Head      int64
+	Most      int64
+}
+
+func (q *Queries) LastDelivered(ctx context.Context, arg LastDeliveredParams) (int64, error) {
+	row := q.db.QueryRowContext(ctx, lastDelivered, arg.Delivered, arg.Head, arg.Most)
+	var at int64
+	err := row.Scan(&at)
+	return at, err
+}
+
 const lifeOf = `-- name: LifeOf :many
 SELECT at, what, detail FROM life WHERE message = ? ORDER BY id
 `
