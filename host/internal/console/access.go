@@ -10,7 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 )
 
-func (c *console) access(mux *http.ServeMux) {
+func (c *console) access(mux *routes) {
 	mux.HandleFunc("GET "+Path+"access", c.page(c.showAccess))
 	mux.HandleFunc("POST "+Path+"access", c.form(c.makeKey))
 	mux.HandleFunc("GET "+Path+"access/{key}", c.page(c.showKey))

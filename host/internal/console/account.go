@@ -8,7 +8,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 )
 
-func (c *console) account(mux *http.ServeMux) {
+func (c *console) account(mux *routes) {
 	mux.HandleFunc("GET "+Path+"account", c.page(c.showAccount))
 	mux.HandleFunc("POST "+Path+"account/name", c.form(c.doRename))
 	mux.HandleFunc("POST "+Path+"account/password", c.form(c.doPassword))

@@ -11,7 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) audit(mux *http.ServeMux) {
+func (c *console) audit(mux *routes) {
 	mux.HandleFunc("GET "+Path+"audit", c.page(c.showAudit))
 }
 

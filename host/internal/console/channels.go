@@ -10,7 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) channels(mux *http.ServeMux) {
+func (c *console) channels(mux *routes) {
 	at := Path + "channels"
 	mux.HandleFunc("GET "+at, c.page(c.listChannels))
 	mux.HandleFunc("GET "+at+"/new", c.page(c.newChannel))

@@ -34,15 +34,34 @@ type console struct{ Options }
 //go:embed static
 var static embed.FS
 
+// routes is a mux that tells what it was given.
+type routes struct {
+	*http.ServeMux
+	patterns []string
+}
+
+func (r *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	r.patterns = append(r.patterns, pattern)
+	r.ServeMux.HandleFunc(pattern, h)
+}
+
+// Patterns are those of all pages and of what pages ask for, as http.ServeMux has
+// them, so that a test can tell which ones it looked at.
+func Patterns() []string { return (&console{}).routes().patterns }
+
 // New makes the handler of Path. Its requests carry who is logged in in their
 // context; one that carries nobody is sent to the login page.
 func New(o Options) http.Handler {
 	c := &console{o}
+	return c.recoverer(protect(c.routes()))
+}
+
+func (c *console) routes() *routes {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic("console: " + err.Error()) // the directory is embedded under this name
 	}
-	mux := http.NewServeMux()
+	mux := &routes{ServeMux: http.NewServeMux()}
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path+"static/", cached(http.FileServerFS(files))))
 	c.overview(mux)
 	c.channels(mux)
@@ -61,7 +80,7 @@ func New(o Options) http.Handler {
 	mux.HandleFunc(Path, c.page(func(http.ResponseWriter, *http.Request) error {
 		return &Problem{Status: http.StatusNotFound, Title: "No such page", Detail: "The page has moved, or what it showed is deleted."}
 	}))
-	return c.recoverer(protect(mux))
+	return mux
 }
 
 // page makes the handler of a page from one that may fail: the error is shown

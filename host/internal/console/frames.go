@@ -13,7 +13,7 @@ import (
 )
 
 // frames are the pages of what an adapter and the host wrote to each other.
-func (c *console) frames(mux *http.ServeMux) {
+func (c *console) frames(mux *routes) {
 	mux.HandleFunc("GET "+Path+"channels/{channel}/frames", c.page(c.showFrames))
 	mux.HandleFunc("GET "+Path+"channels/{channel}/frames/live", c.page(c.followFrames))
 }

@@ -15,7 +15,7 @@ import (
 // maxOpen bounds the body of a form that nobody needs to be logged in for.
 const maxOpen = 16 << 10
 
-func (c *console) login(mux *http.ServeMux) {
+func (c *console) login(mux *routes) {
 	mux.HandleFunc("GET "+Path+"login", c.open(c.showLogin))
 	mux.HandleFunc("POST "+Path+"login", c.open(c.doLogin))
 	mux.HandleFunc("POST "+Path+"logout", c.open(c.doLogout))

@@ -9,7 +9,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) overview(mux *http.ServeMux) {
+func (c *console) overview(mux *routes) {
 	mux.HandleFunc("GET "+Path+"{$}", c.page(c.showOverview))
 }
 

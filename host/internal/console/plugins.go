@@ -12,7 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) pluginPages(mux *http.ServeMux) {
+func (c *console) pluginPages(mux *routes) {
 	at := Path + "plugins"
 	mux.HandleFunc("GET "+at, c.page(c.listPlugins))
 	mux.HandleFunc("POST "+at+"/reload", c.page(c.reloadPlugins))
