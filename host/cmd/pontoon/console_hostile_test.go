@@ -28,6 +28,14 @@ const strange = `[...document.querySelectorAll('main *')].filter(e =>
 	e.src && !e.src.startsWith(location.origin + '/storage/') && !e.src.startsWith('data:image/')
 ).map(e => e.outerHTML.slice(0, 150))`
 
+// turns lists the texts outside of messages that turn the direction of what follows,
+// and texts of messages that nothing isolates.
+const turns = `(() => { const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+	for (let n = walk.nextNode(); n; n = walk.nextNode())
+		if (/[\u202a-\u202e\u2066-\u2069]/.test(n.data) && !n.parentElement.closest('textarea') && getComputedStyle(n.parentElement.closest('.said, .markdown') ?? document.body).unicodeBidi === 'normal')
+			found.push(n.parentElement.outerHTML.slice(0, 150))
+	return found })()`
+
 // onlyWords checks a page: nothing on it is more than words.
 func onlyWords(t *testing.T, p *browser.Tab, where string) {
 	t.Helper()
@@ -35,6 +43,11 @@ func onlyWords(t *testing.T, p *browser.Tab, where string) {
 	p.JS(&found, strange)
 	if len(found) > 0 {
 		t.Errorf("%s holds %q", where, found)
+	}
+	var turned []string
+	p.JS(&turned, turns)
+	if len(turned) > 0 {
+		t.Errorf("%s: directions are turned by %q", where, turned)
 	}
 	if said := p.Said(); len(said) > 0 {
 		t.Errorf("%s: %q", where, said)

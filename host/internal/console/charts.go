@@ -20,7 +20,7 @@ type frame struct {
 }
 
 var (
-	full  = frame{420, 190, 30, 404, 8, 164, 15 * time.Minute} // of the page of pictures
+	full  = frame{340, 160, 30, 324, 8, 134, 15 * time.Minute} // of the page of pictures
 	small = frame{280, 124, 30, 264, 8, 100, 30 * time.Minute} // of pages about something else
 )
 
@@ -71,6 +71,7 @@ const (
 	letter     = 7.1
 	wideLetter = 11 // an m
 	labelGap   = 8
+	clockHalf  = 27 // half of 10:15 PM
 )
 
 // beside moves the left edge of the plot so that the labels fit before it.
@@ -225,6 +226,9 @@ func (f frame) timeTicks(from, to time.Time) []notch {
 			continue
 		}
 		x := float64(f.left) + float64(at.Sub(from))/float64(to.Sub(from))*float64(f.right-f.left)
+		if x+clockHalf > float64(f.width) {
+			break // it would be cut off
+		}
 		out = append(out, notch{At: x, Label: at.Format("15:04"), Time: at})
 	}
 	return out

@@ -109,6 +109,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		toLogin(w, r)
 		return
 	}
+	p.retry(w)
 	c.show(w, r, p.Status, view{Title: p.Heading()}, failure(p))
 }
 

@@ -63,7 +63,7 @@ func (c *console) followFrames(w http.ResponseWriter, r *http.Request) error {
 		}
 		var b bytes.Buffer
 		b.WriteString(frameID(f) + "\n")
-		if err := frameItem(f).Render(ctx, &b); err != nil {
+		if err := overt(frameItem(f)).Render(ctx, &b); err != nil {
 			return err
 		}
 		return out.send(event{ID: e.ID, Name: "message", Data: b.String()})
