@@ -63,6 +63,10 @@ func (c *console) again(w http.ResponseWriter, r *http.Request, err error, name 
 	if name == "" {
 		p.Name = r.PostForm.Get("operator")
 	}
+	p.Problem.retry(w)
+	if p.Problem.Status == http.StatusTooManyRequests {
+		p.Problem.Detail = "Too many tries. Try again in " + p.Problem.wait() + "."
+	}
 	return c.showAccountWith(w, r, p.Problem.Status, p)
 }
 

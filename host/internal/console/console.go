@@ -120,7 +120,7 @@ func (c *console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	v.Notice = takeNotice(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	if err := layout(v).Render(templ.WithChildren(r.Context(), content), w); err != nil {
+	if err := overt(layout(v)).Render(templ.WithChildren(r.Context(), content), w); err != nil {
 		c.Log.Debug("page not written", "path", r.URL.Path, "error", err)
 	}
 }
@@ -128,7 +128,7 @@ func (c *console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 // part writes a piece of a page, for htmx to put in place.
 func (c *console) part(w http.ResponseWriter, r *http.Request, content templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := content.Render(r.Context(), w); err != nil {
+	if err := overt(content).Render(r.Context(), w); err != nil {
 		c.Log.Debug("part not written", "path", r.URL.Path, "error", err)
 	}
 }

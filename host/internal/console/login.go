@@ -98,10 +98,11 @@ func (c *console) doLogin(w http.ResponseWriter, r *http.Request) error {
 	case p.Status == http.StatusUnauthorized, p.Status == http.StatusUnprocessableEntity:
 		p.Status, f.Wrong = http.StatusUnauthorized, "Name or password is wrong."
 	case p.Status == http.StatusTooManyRequests:
-		f.Wrong = "Too many tries. Wait a little, then try again."
+		f.Wrong = "Too many tries. Try again in " + p.wait() + "."
 	default:
 		return err
 	}
+	p.retry(w)
 	c.show(w, r, p.Status, view{Title: "Log in", Bare: true}, loginPage(f))
 	return nil
 }
@@ -148,6 +149,7 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {
 		return err
 	}
+	f.Problem.retry(w)
 	c.show(w, r, f.Problem.Status, view{Title: "Set up", Bare: true}, setupPage(f))
 	return nil
 }
