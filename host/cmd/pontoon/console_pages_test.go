@@ -90,6 +90,9 @@ func TestConsolePages(t *testing.T) {
 	h.must(&replay, "POST", "/dead-letters/replays?channel=doubtful", "")
 	doubtful.send(frame{"type": "message_ack", "message_id": doubtful.next("send")["message_id"], "ok": false, "error": "the room is closed"})
 
+	support.send(frame{"type": "message", "conversation_id": "room/1", "user_id": "u", "user_name": "u", "text": "", "parts": []any{
+		frame{"type": "file", "fileName": "a\u202egnp.exe", "url": "https://example.org/x", "sizeBytes": -1, "mimeType": "application/octet-stream"}}})
+	eventually(t, "the odd file is there", func() bool { return len(h.history("support")) > 2 })
 	message := h.history("support")[0].ID
 	seen := []string{}
 	look := func(p *browser.Tab, name, path string) {
