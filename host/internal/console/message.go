@@ -153,6 +153,9 @@ func oddWords(p message.Problem) string {
 func (b bubble) rest() []pair {
 	var out []pair
 	for _, key := range sortedKeys(b.Metadata) {
+		if key == message.MetaWarnings {
+			continue // see odd
+		}
 		out = append(out, pair{clip(key, 100), clip(string(b.Metadata[key]), 500)})
 	}
 	return out
