@@ -15,18 +15,26 @@ import (
 )
 
 // strange lists what came out of a message where only words should: elements and
-// attributes that no page of the console has, and addresses that lead elsewhere than
+// attributes that no page of the console has (charts, which are there once a minute has ended, have more), and addresses that lead elsewhere than
 // to the web, a mail program, the console or an attachment.
 const strange = `[...document.querySelectorAll('main *')].filter(e =>
 	!['A', 'ARTICLE', 'AUDIO', 'B', 'BLOCKQUOTE', 'BR', 'BUTTON', 'CODE', 'DD', 'DEL', 'DIV', 'DL', 'DT', 'EM', 'FIELDSET', 'FIGCAPTION', 'FIGURE', 'FORM', 'H1', 'H2', 'H3', 'HEADER', 'HR', 'IMG',
 	  'INPUT', 'LABEL', 'LEGEND', 'LI', 'MARK', 'NAV', 'OL', 'OPTION', 'P', 'PRE', 'SECTION', 'SELECT', 'SMALL', 'SPAN', 'STRONG', 'SUMMARY', 'DETAILS', 'TABLE', 'TBODY', 'TD', 'TEXTAREA', 'TH', 'THEAD', 'TIME',
-	  'TFOOT', 'TR', 'UL', 'VIDEO', 'CAPTION', 'svg', 'path'].includes(e.tagName) ||
+	  'TFOOT', 'TR', 'UL', 'VIDEO', 'CAPTION', 'svg', 'path'].includes(e.tagName) && !e.closest('figure.chart > svg') ||
 	[...e.attributes].some(a => a.name.startsWith('on') || ['style', 'srcdoc', 'formaction', 'xlink:href', 'background'].includes(a.name)) ||
 	e.tagName === 'A' && !/^(https?:|mailto:)/.test(e.href) ||
 	e.tagName === 'A' && new URL(e.href).origin !== location.origin && e.rel !== 'noopener noreferrer nofollow' ||
 	e.tagName === 'FORM' && !e.action.startsWith(location.origin + '/console/') ||
 	e.src && !e.src.startsWith(location.origin + '/storage/') && !e.src.startsWith('data:image/')
 ).map(e => e.outerHTML.slice(0, 150))`
+
+// turns lists the texts outside of messages that turn the direction of what follows,
+// and texts of messages that nothing isolates.
+const turns = `(() => { const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+	for (let n = walk.nextNode(); n; n = walk.nextNode())
+		if (/[\u202a-\u202e\u2066-\u2069]/.test(n.data) && !n.parentElement.closest('textarea') && getComputedStyle(n.parentElement.closest('.said, .markdown') ?? document.body).unicodeBidi === 'normal')
+			found.push(n.parentElement.outerHTML.slice(0, 150))
+	return found })()`
 
 // onlyWords checks a page: nothing on it is more than words.
 func onlyWords(t *testing.T, p *browser.Tab, where string) {
@@ -35,6 +43,11 @@ func onlyWords(t *testing.T, p *browser.Tab, where string) {
 	p.JS(&found, strange)
 	if len(found) > 0 {
 		t.Errorf("%s holds %q", where, found)
+	}
+	var turned []string
+	p.JS(&turned, turns)
+	if len(turned) > 0 {
+		t.Errorf("%s: directions are turned by %q", where, turned)
 	}
 	if said := p.Said(); len(said) > 0 {
 		t.Errorf("%s: %q", where, said)

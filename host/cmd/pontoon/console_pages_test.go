@@ -2,11 +2,46 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/browser"
+	"github.com/pontoon-bridge/pontoon/host/internal/console"
 )
+
+// pieces are the routes that show no page: parts of pages, and streams.
+var pieces = []string{
+	"GET /console/live", "GET /console/channels/{id}/attached", "GET /console/channels/{channel}/frames/live", "GET /console/conversations/{channel}/live",
+	"GET /console/pictures/charts", "GET /console/plugins/{name}/lines",
+}
+
+// unseen are the patterns of pages that none of the paths (below /console/) is of.
+func unseen(t *testing.T, paths []string) []string {
+	t.Helper()
+	mux := http.NewServeMux()
+	left := map[string]bool{}
+	for _, pattern := range console.Patterns() {
+		mux.Handle(pattern, http.NotFoundHandler())
+		left[pattern] = !strings.HasPrefix(pattern, "POST ") && !slices.Contains(pieces, pattern)
+	}
+	for _, path := range paths {
+		_, pattern := mux.Handler(httptest.NewRequest("GET", "/console/"+path, nil))
+		left[pattern] = false
+	}
+	var out []string
+	for pattern, is := range left {
+		if is {
+			out = append(out, pattern)
+		}
+	}
+	return out
+}
 
 // TestConsolePages looks at every page as a host in use shows it: at 360 and 1440
 // points, light and dark, for what keeps people out. `make screenshots` keeps the
@@ -36,17 +71,59 @@ func TestConsolePages(t *testing.T) {
 		return st.State == "quarantined"
 	})
 
+	// Keys of every state, dead letters and their replay.
+	h.must(nil, "POST", "/keys", `{"name":"dashboard","scopes":["read"],"expires":"720h"}`)
+	h.must(nil, "POST", "/keys", `{"name":"night-shift-of-the-second-team","scopes":["read","send","manage","agent:run"]}`)
+	var key struct{ ID string }
+	h.must(&key, "POST", "/keys", `{"name":"old","scopes":["read"]}`)
+	h.must(nil, "DELETE", "/keys/"+key.ID, "")
+	doubtful := h.dial("?token="+h.channel("doubtful", ""), nil)
+	doubtful.send(frame{"type": "register", "platform": "test", "capabilities": []string{"ack", "text"}, "protocol": "1.1"})
+	doubtful.next("register_ack")
+	h.must(nil, "POST", "/channels/doubtful/messages", `{"conversation_id":"room","text":"refused"}`)
+	doubtful.send(frame{"type": "message_ack", "message_id": doubtful.next("send")["message_id"], "ok": false, "error": "the room is closed"})
+	eventually(t, "it is dead", func() bool {
+		_, text := h.request("GET", "/dead-letters", "")
+		return strings.Contains(text, `"channel":"doubtful"`)
+	})
+	var replay struct{ ID string }
+	h.must(&replay, "POST", "/dead-letters/replays?channel=doubtful", "")
+	doubtful.send(frame{"type": "message_ack", "message_id": doubtful.next("send")["message_id"], "ok": false, "error": "the room is closed"})
+
+	support.send(frame{"type": "message", "conversation_id": "room/1", "user_id": "u", "user_name": "u", "text": "", "parts": []any{
+		frame{"type": "file", "fileName": "a\u202egnp.exe", "url": "https://example.org/x", "sizeBytes": -1, "mimeType": "application/octet-stream"}}})
+	eventually(t, "the odd file is there", func() bool { return len(h.history("support")) > 2 })
 	message := h.history("support")[0].ID
+	seen := []string{}
+	look := func(p *browser.Tab, name, path string) {
+		p.Go(h.url + "/console/" + path)
+		p.Accessible(name)
+		seen = append(seen, path)
+	}
 	for name, path := range map[string]string{
 		"overview": "", "channels": "channels", "channel-new": "channels/new", "channel": "channels/support", "channel-queued": "channels/irc-home",
 		"channel-plugin": "channels/webchat", "channel-edit": "channels/support/edit", "adapters": "adapters", "plugins": "plugins", "plugin": "plugins/webchat",
 		"plugin-quarantined": "plugins/broken", "agents": "agents", "agent": "agents/helper", "agent-webhook": "agents/hook", "agent-edit": "agents/hook/edit",
-		"agent-new": "agents/new?kind=websocket", "agent-new-webhook": "agents/new?kind=webhook", "conversations": "conversations",
-		"conversation": "conversations/support?c=" + url.QueryEscape("room/1"), "message": "messages/" + message, "dead": "dead", "account": "account", "missing": "no-such-page",
+		"agent-new": "agents/new?kind=websocket", "agent-new-webhook": "agents/new?kind=webhook", "conversations": "conversations", "found": "conversations?q=hello",
+		"conversation": "conversations/support?c=" + url.QueryEscape("room/1"), "message": "messages/" + message, "dead-letters": "dead", "account": "account", "missing": "no-such-page",
+		"pictures": "pictures", "pictures-day": "pictures?window=day&channel=support", "access": "access", "key": "access/" + key.ID, "audit": "audit", "audit-filtered": "audit?action=key",
+		"frames-support": "channels/support/frames", "replay-ask": "dead/replay?channel=doubtful", "replay": "dead/replays/" + replay.ID,
 	} {
-		p.Go(h.url + "/console/" + path)
-		p.Accessible(name)
+		look(p, name, path)
 	}
+	nobody := browser.Open(t, h.url+"/console/login")
+	look(nobody, "login", "login")
+	look(nobody, "setup", "setup?code=x")
+	nobody.Quiet()
+	if missed := unseen(t, seen); len(missed) > 0 {
+		t.Errorf("nobody looks at %q: add each above, or to pieces if it is no page", missed)
+	}
+	p.Go(h.url + "/console/access")
+	p.Type("name", "another")
+	p.JS(nil, "document.querySelector('[name=scope]').click()")
+	p.Press("Make key")
+	p.Is("the key is shown once", "document.getElementById('secret').textContent.length > 20")
+	p.Accessible("key-made")
 	p.Quiet()
 
 	p.Go(h.url + "/console/adapters")

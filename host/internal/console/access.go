@@ -10,7 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 )
 
-func (c *console) access(mux *http.ServeMux) {
+func (c *console) access(mux *routes) {
 	mux.HandleFunc("GET "+Path+"access", c.page(c.showAccess))
 	mux.HandleFunc("POST "+Path+"access", c.form(c.makeKey))
 	mux.HandleFunc("GET "+Path+"access/{key}", c.page(c.showKey))
@@ -67,7 +67,8 @@ func (c *console) showAccessWith(w http.ResponseWriter, r *http.Request, status 
 	if err != nil {
 		return err
 	}
-	slices.Reverse(keys.Keys) // newest first
+	slices.Reverse(keys.Keys) // newest first, and what opens nothing any more last
+	slices.SortStableFunc(keys.Keys, func(a, b api.Key) int { return ended(a) - ended(b) })
 	v.Keys, v.More, v.Channels = keys.Keys, keys.Next != "", channels.Channels
 	c.show(w, r, status, view{Title: "Access", Nav: navAccess}, accessPage(v))
 	return nil
@@ -131,6 +132,13 @@ func (c *console) revokeKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return back(w, r, Path+"access", "The key "+k.Name+" is revoked, and what it had under way is over.")
+}
+
+func ended(k api.Key) int {
+	if k.Live {
+		return 0
+	}
+	return 1
 }
 
 // keyPath is where the page of a key is.

@@ -3,12 +3,14 @@ package console
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 )
 
-func (c *console) account(mux *http.ServeMux) {
+func (c *console) account(mux *routes) {
 	mux.HandleFunc("GET "+Path+"account", c.page(c.showAccount))
 	mux.HandleFunc("POST "+Path+"account/name", c.form(c.doRename))
 	mux.HandleFunc("POST "+Path+"account/password", c.form(c.doPassword))
@@ -63,6 +65,10 @@ func (c *console) again(w http.ResponseWriter, r *http.Request, err error, name 
 	if name == "" {
 		p.Name = r.PostForm.Get("operator")
 	}
+	p.Problem.retry(w)
+	if p.Problem.Status == http.StatusTooManyRequests {
+		p.Problem.Detail = "Too many tries. Try again in " + p.Problem.wait() + "."
+	}
 	return c.showAccountWith(w, r, p.Problem.Status, p)
 }
 
@@ -83,6 +89,17 @@ func (c *console) doPassword(w http.ResponseWriter, r *http.Request) error {
 		return c.again(w, r, err, "")
 	}
 	return back(w, r, Path+"account", "The password is changed. Everywhere else you are logged out.")
+}
+
+// browserOf names browser and system, as far as a user agent tells them.
+func browserOf(agent string) string {
+	known := func(names ...[2]string) string {
+		at := slices.IndexFunc(names, func(n [2]string) bool { return strings.Contains(agent, n[0]) })
+		return names[max(at, 0)][1]
+	}
+	name := known([2]string{"\x00"}, [2]string{"Edg/", "Edge"}, [2]string{"OPR/", "Opera"}, [2]string{"Firefox/", "Firefox"}, [2]string{"Chrome/", "Chrome"}, [2]string{"Safari/", "Safari"})
+	on := known([2]string{"\x00"}, [2]string{"Android", "Android"}, [2]string{"iPhone", "iPhone"}, [2]string{"iPad", "iPad"}, [2]string{"Windows", "Windows"}, [2]string{"Mac OS X", "macOS"}, [2]string{"Linux", "Linux"})
+	return or(joined(" on ", name, on), or(clip(agent, 60), "unknown"))
 }
 
 // doSessions ends one session, or all.

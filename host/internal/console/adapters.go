@@ -8,7 +8,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) adapters(mux *http.ServeMux) {
+func (c *console) adapters(mux *routes) {
 	mux.HandleFunc("GET "+Path+"adapters", c.page(c.listAdapters))
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) agentPages(mux *http.ServeMux) {
+func (c *console) agentPages(mux *routes) {
 	at := Path + "agents"
 	mux.HandleFunc("GET "+at, c.page(c.listAgents))
 	mux.HandleFunc("GET "+at+"/new", c.page(c.newAgent))

@@ -812,7 +812,7 @@ func agentSecretsPage(a api.Agent, key, secret, host string) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if key != "" {
-			templ_7745c5c3_Err = secretCard("Key", key).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = secretCard("Key", key, keptHash).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -836,7 +836,7 @@ func agentSecretsPage(a api.Agent, key, secret, host string) templ.Component {
 			}
 		}
 		if secret != "" {
-			templ_7745c5c3_Err = secretCard("Secret that signs its calls", secret).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = secretCard("Secret that signs its calls", secret, keptSealed).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

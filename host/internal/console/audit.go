@@ -1,17 +1,17 @@
 package console
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) audit(mux *http.ServeMux) {
+func (c *console) audit(mux *routes) {
 	mux.HandleFunc("GET "+Path+"audit", c.page(c.showAudit))
 }
 
@@ -86,7 +86,9 @@ func factsOf(e api.AuditEntry) []auditFact {
 	}
 	var out []auditFact
 	for name, v := range detail {
-		out = append(out, auditFact{Name: name, Is: plainJSON(v)})
+		if !usual(e, name, v) {
+			out = append(out, auditFact{Name: name, Is: plainJSON(v)})
+		}
 	}
 	for name, v := range after {
 		out = append(out, auditFact{name, plainJSON(before[name]), plainJSON(v)})
@@ -96,15 +98,80 @@ func factsOf(e api.AuditEntry) []auditFact {
 			out = append(out, auditFact{name, plainJSON(v), "nothing"})
 		}
 	}
-	slices.SortFunc(out, func(a, b auditFact) int { return bytes.Compare([]byte(a.Name), []byte(b.Name)) })
+	slices.SortFunc(out, func(a, b auditFact) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// plainJSON is a value as people write it.
+// defaults are fields that something new has unless it is told otherwise, beside what is
+// empty or no.
+var defaults = map[string]string{
+	"channel.create enabled": "true", "channel.create agent": `"echo"`, "channel.create kind": `"bridge"`, "agent.create enabled": "true",
+}
+
+// usual reports a field of something new that is as nobody asked for it to be, or that
+// says its name once more.
+func usual(e api.AuditEntry, name string, v json.RawMessage) bool {
+	if !strings.HasSuffix(e.Action, ".create") {
+		return false
+	}
+	if d, ok := defaults[e.Action+" "+name]; ok {
+		return string(v) == d
+	}
+	return plainJSON(v) == "none" || string(v) == "false" || string(v) == "0" || name == "name" && plainJSON(v) == e.Target
+}
+
+// plainJSON is a value as people write it: lists and objects by their members, without
+// those that are null.
 func plainJSON(v json.RawMessage) string {
 	var s string
-	if json.Unmarshal(v, &s) == nil && s != "" {
-		return s
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case json.Unmarshal(v, &s) == nil:
+	case json.Unmarshal(v, &list) == nil:
+		said := make([]string, len(list))
+		for i, one := range list {
+			said[i] = plainJSON(one)
+		}
+		s = strings.Join(said, ", ")
+	case json.Unmarshal(v, &object) == nil:
+		var said []string
+		for _, name := range sortedKeys(object) {
+			if string(object[name]) != "null" {
+				said = append(said, name+" "+plainJSON(object[name]))
+			}
+		}
+		s = strings.Join(said, ", ")
+	default:
+		s = string(v)
 	}
-	return string(v)
+	return or(s, "none")
+}
+
+// actions are what can be done, by what it is done to. docs/access.md has the same.
+var actions = []struct {
+	Of   string
+	Does []string
+}{
+	{"operator", []string{"setup", "setup.refused", "link", "rename", "password", "password.refused"}},
+	{"session", []string{"open", "refused", "close", "close.all"}},
+	{"key", []string{"create", "delete"}},
+	{"channel", []string{"create", "update", "delete"}},
+	{"token", []string{"rotate", "revoke"}},
+	{"dead", []string{"replay"}},
+	{"agent", []string{"create", "update", "delete", "key.rotate", "key.revoke"}},
+	{"plugin", []string{"enable", "disable", "restart"}},
+	{"plugins", []string{"reload"}},
+	{"secret", []string{"set", "delete"}},
+}
+
+// listed reports whether the form offers an action.
+func listed(action string) bool {
+	of, does, one := strings.Cut(action, ".")
+	for _, a := range actions {
+		if a.Of == of && (!one || slices.Contains(a.Does, does)) {
+			return true
+		}
+	}
+	return action == ""
 }

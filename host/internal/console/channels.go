@@ -10,7 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) channels(mux *http.ServeMux) {
+func (c *console) channels(mux *routes) {
 	at := Path + "channels"
 	mux.HandleFunc("GET "+at, c.page(c.listChannels))
 	mux.HandleFunc("GET "+at+"/new", c.page(c.newChannel))
@@ -169,6 +169,21 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 
 // hasTokens reports whether adapters of the channel bring a token.
 func hasTokens(ch api.Channel) bool { return ch.Kind == "bridge" }
+
+// adapterOf is the adapter that is attached to a channel, by the channel's id or name;
+// nil = none is.
+func (c *console) adapterOf(r *http.Request, channel string) (*api.Adapter, error) {
+	list, err := get[adapterList](c, r, "adapters"+most)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range list.Adapters {
+		if a.ChannelID == channel || a.Channel == channel {
+			return &list.Adapters[i], nil
+		}
+	}
+	return nil, nil
+}
 
 func (c *console) showChannel(w http.ResponseWriter, r *http.Request) error {
 	v, err := c.loadChannel(r)

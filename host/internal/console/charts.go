@@ -6,23 +6,83 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-// frame is the size of a chart in its own units, and where in it the plot is. The
-// browser scales it to its column, which is about as wide, so that text stays readable.
+// frame is the size of a chart in its own units, and where in it the plot is; left is
+// where it begins if the labels before it leave room. The browser scales it to its
+// column, which is about as wide, so that text stays readable.
 type frame struct {
 	width, height, left, right, top, bottom int
 	marks                                   time.Duration // between those of an hour's axis
 }
 
 var (
-	full  = frame{420, 190, 46, 412, 8, 164, 15 * time.Minute} // of the page of pictures
-	small = frame{280, 124, 42, 272, 8, 100, 30 * time.Minute} // of pages about something else
+	full  = frame{340, 160, 30, 324, 8, 134, 15 * time.Minute} // of the page of pictures
+	small = frame{280, 124, 30, 264, 8, 100, 30 * time.Minute} // of pages about something else
 )
 
 const mostTicks = 4 // of the values' axis, beside 0
+
+// unit is what the labels of one axis are in: all in the same.
+type unit struct {
+	size float64
+	name string
+}
+
+// ofCounts is the unit of an axis of numbers up to top.
+func ofCounts(top float64) unit {
+	switch {
+	case top >= 1e6:
+		return unit{1e6, "M"}
+	case top >= 1e4:
+		return unit{1e3, "k"}
+	}
+	return unit{1, ""}
+}
+
+// ofDelays is the unit of an axis of durations up to top seconds.
+func ofDelays(top float64) unit {
+	switch {
+	case top >= 2*3600:
+		return unit{3600, " h"}
+	case top >= 120:
+		return unit{60, " min"}
+	case top >= 1 || top == 0:
+		return unit{1, " s"}
+	case top >= 1e-3:
+		return unit{1e-3, " ms"}
+	}
+	return unit{1e-6, " µs"}
+}
+
+// label is a tick, at v of the unit.
+func (u unit) label(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64) + u.name
+}
+
+// Sizes of letters at 11 units, the size of labels, in DejaVu Sans: few are wider.
+const (
+	letter     = 7.1
+	wideLetter = 11 // an m
+	labelGap   = 8
+	clockHalf  = 27 // half of 10:15 PM
+)
+
+// beside moves the left edge of the plot so that the labels fit before it.
+func (f frame) beside(labels []notch) frame {
+	for _, n := range labels {
+		m := strings.Count(n.Label, "m") + strings.Count(n.Label, "M")
+		wide := letter*float64(utf8.RuneCountInString(n.Label)-m) + wideLetter*float64(m)
+		f.left = max(f.left, int(math.Ceil(wide))+labelGap)
+	}
+	return f
+}
 
 // chart is one picture: some series over the same time.
 type chart struct {
@@ -40,7 +100,11 @@ type series struct {
 	Class     string
 	Line      string // the path's d
 	Area      string // what is below it; "" = not filled
+	Dots      []dot  // values that stand alone
 }
+
+// dot is a point of a series.
+type dot struct{ X, Y float64 }
 
 // notch is a mark of an axis.
 type notch struct {
@@ -72,15 +136,15 @@ func (f frame) drawn(s api.Statistics) []chart {
 	}
 	t := s.Total
 	return []chart{
-		f.draw("messages", "Messages per minute", s, axisNumber,
+		f.draw("messages", "Messages per minute", s, ofCounts,
 			line{"received", digits(t.Received), "s1", true, counts(func(p api.StatPoint) int64 { return p.Received }, perMinute)},
 			line{"sent", digits(t.Sent), "s2", false, counts(func(p api.StatPoint) int64 { return p.Sent }, perMinute)}),
-		f.draw("latency", "Delivery latency", s, delay,
+		f.draw("latency", "Delivery latency", s, ofDelays,
 			line{"19 in 20 below", delayOf(t.P95), "s2", false, delays(func(p api.StatPoint) *float64 { return p.P95 })},
 			line{"half below", delayOf(t.P50), "s1", false, delays(func(p api.StatPoint) *float64 { return p.P50 })}),
-		f.draw("queue", "Longest queue", s, axisNumber,
+		f.draw("queue", "Longest queue", s, ofCounts,
 			line{"waiting", digits(t.Queue), "s1", true, counts(func(p api.StatPoint) int64 { return p.Queue }, 1)}),
-		f.draw("errors", "Errors per minute", s, axisNumber,
+		f.draw("errors", "Errors per minute", s, ofCounts,
 			line{"failed or expired", digits(t.Failed), "s3", true, counts(func(p api.StatPoint) int64 { return p.Failed }, perMinute)},
 			line{"refused", digits(t.Refused), "s2", false, counts(func(p api.StatPoint) int64 { return p.Refused }, perMinute)}),
 	}
@@ -94,8 +158,8 @@ func each(points []api.StatPoint, of func(api.StatPoint) float64) []float64 {
 	return out
 }
 
-func (f frame) draw(id, title string, s api.Statistics, label func(float64) string, lines ...line) chart {
-	c := chart{ID: "chart-" + id, Title: title, frame: f}
+func (f frame) draw(id, title string, s api.Statistics, in func(top float64) unit, lines ...line) chart {
+	c := chart{ID: "chart-" + id, Title: title}
 	top, whole := 0.0, true
 	var said []string
 	for _, l := range lines {
@@ -108,17 +172,20 @@ func (f frame) draw(id, title string, s api.Statistics, label func(float64) stri
 		said = append(said, l.name+" "+l.sum)
 	}
 	c.About = fmt.Sprintf("%s, %s to %s UTC: %s.", title, s.From.UTC().Format("2006-01-02 15:04"), s.To.UTC().Format("15:04"), strings.Join(said, ", "))
-	values := scale(top, whole)
-	highest := values[len(values)-1]
+	u := in(top)
+	values := scale(top/u.size, whole)
+	highest := values[len(values)-1] * u.size
 	y := func(v float64) float64 { return float64(f.bottom) - v/highest*float64(f.bottom-f.top) }
 	for _, v := range values {
-		c.Y = append(c.Y, notch{At: y(v), Label: label(v)})
+		c.Y = append(c.Y, notch{At: y(v * u.size), Label: u.label(v)})
 	}
+	f = f.beside(c.Y)
+	c.frame = f
 	c.X = f.timeTicks(s.From.Time, s.To.Time)
 	for _, l := range lines {
 		c.Series = append(c.Series, series{Name: l.name, Sum: l.sum, Class: l.class})
 		drawn := &c.Series[len(c.Series)-1]
-		drawn.Line, drawn.Area = f.paths(l.values, y, l.filled)
+		drawn.Line, drawn.Area, drawn.Dots = f.paths(l.values, y, l.filled)
 	}
 	return c
 }
@@ -159,17 +226,21 @@ func (f frame) timeTicks(from, to time.Time) []notch {
 			continue
 		}
 		x := float64(f.left) + float64(at.Sub(from))/float64(to.Sub(from))*float64(f.right-f.left)
+		if x+clockHalf > float64(f.width) {
+			break // it would be cut off
+		}
 		out = append(out, notch{At: x, Label: at.Format("15:04"), Time: at})
 	}
 	return out
 }
 
 // paths draw a series: its line, which has a gap where there is no value, and the
-// area below it.
-func (f frame) paths(values []float64, y func(float64) float64, filled bool) (line, area string) {
+// area below it; and a dot where one value stands alone, which a line would not show.
+func (f frame) paths(values []float64, y func(float64) float64, filled bool) (line, area string, dots []dot) {
 	if len(values) == 0 {
-		return "", ""
+		return "", "", nil
 	}
+	none := func(i int) bool { return i < 0 || i >= len(values) || math.IsNaN(values[i]) }
 	left, bottom := float64(f.left), short(float64(f.bottom))
 	step := float64(f.right-f.left) / float64(len(values))
 	var l, a strings.Builder
@@ -180,8 +251,10 @@ func (f frame) paths(values []float64, y func(float64) float64, filled bool) (li
 			continue
 		}
 		x := left + (float64(i)+0.5)*step
-		if !open {
-			fmt.Fprintf(&l, "M%s %sh0", short(x), short(y(v))) // a point that stands alone is seen too
+		if none(i-1) && none(i+1) {
+			dots = append(dots, dot{x, y(v)})
+		} else if !open {
+			fmt.Fprintf(&l, "M%s %s", short(x), short(y(v)))
 			open = true
 		} else {
 			fmt.Fprintf(&l, "L%s %s", short(x), short(y(v)))
@@ -194,23 +267,12 @@ func (f frame) paths(values []float64, y func(float64) float64, filled bool) (li
 		first, last := short(left+step/2), short(left+(float64(len(values))-0.5)*step)
 		area = "M" + first + " " + bottom + a.String() + "L" + last + " " + bottom + "Z"
 	}
-	return l.String(), area
+	return l.String(), area, dots
 }
 
 // short writes a coordinate.
 func short(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
-}
-
-// axisNumber is a count for people, as ticks have it.
-func axisNumber(v float64) string {
-	switch {
-	case v >= 1e6:
-		return strconv.FormatFloat(v/1e6, 'g', 3, 64) + "M"
-	case v >= 1e4:
-		return strconv.FormatFloat(v/1e3, 'g', 3, 64) + "k"
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // delay is a duration in seconds for people.

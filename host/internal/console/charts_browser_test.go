@@ -39,7 +39,11 @@ func chartSite(t *testing.T) *httptest.Server {
 			_, _ = w.Write([]byte(`{"replays":[` + halfReplayed + `]}`))
 			return
 		}
-		if err := json.NewEncoder(w).Encode(busyHour()); err != nil {
+		shown := busyHour()
+		if r.FormValue("channel") == "" {
+			shown = slowHour()
+		}
+		if err := json.NewEncoder(w).Encode(shown); err != nil {
 			t.Error(err)
 		}
 	})
@@ -65,7 +69,7 @@ func TestChartsInBrowser(t *testing.T) {
 		p.Is("it names the zone", `/Kolkata|Calcutta/.test(document.querySelector("[data-zone]").textContent)`)
 		fits(t, p, "charts", width, dark)
 	})
-	for _, page := range []string{"", "channels/a", "dead", "dead/replays/r"} {
+	for _, page := range []string{"", "pictures", "channels/a", "dead", "dead/replays/r"} {
 		eachView(func(width int64, dark bool) {
 			p.View(width, 900, dark)
 			p.Go(srv.URL + Path + page)
@@ -97,6 +101,12 @@ func fits(t *testing.T, p *browser.Tab, name string, width int64, dark bool) {
 	var wide, smallest float64
 	p.JS(&wide, `Math.max(0, ...[...document.querySelectorAll("html, #main, .charts, .chart")].map(e => e.scrollWidth - e.clientWidth))`)
 	p.JS(&smallest, `[...document.querySelectorAll(".chart text")].map(t => t.getBoundingClientRect().height).reduce((a, b) => Math.min(a, b), 1000)`)
+	var cut []string
+	p.JS(&cut, `[...document.querySelectorAll(".chart text")].filter(t => { const a = t.getBoundingClientRect(), b = t.closest("svg").getBoundingClientRect();
+		return a.left < b.left - 0.5 || a.right > b.right + 0.5 || a.bottom > b.bottom + 0.5 || a.top < b.top - 0.5 }).map(t => t.textContent)`)
+	if len(cut) > 0 {
+		t.Errorf("%s at %d: labels are cut off: %q", name, width, cut)
+	}
 	at := fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{false: "light", true: "dark"}[dark])
 	if wide > 0 || smallest < 9 {
 		t.Errorf("%s: %v pixels stand out, text is %v pixels high", at, wide, smallest)

@@ -74,28 +74,67 @@ func TestTimeTicks(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	same := func(v float64) float64 { return v }
-	if l, a := full.paths([]float64{1, 2, math.NaN(), 3}, same, false); l != "M91.8 1h0L183.3 2M366.3 3h0" || a != "" {
-		t.Errorf("line %q, area %q", l, a)
+	f := frame{left: 46, right: 412, bottom: 164}
+	if l, a, d := f.paths([]float64{1, 2, math.NaN(), 3}, same, false); l != "M91.8 1L183.3 2" || a != "" || !reflect.DeepEqual(d, []dot{{366.25, 3}}) {
+		t.Errorf("line %q, area %q, dots %v", l, a, d)
 	}
-	if l, a := full.paths(nil, same, true); l != "" || a != "" {
-		t.Errorf("of nothing: %q, %q", l, a)
+	if l, a, d := f.paths(nil, same, true); l != "" || a != "" || d != nil {
+		t.Errorf("of nothing: %q, %q, %v", l, a, d)
 	}
-	if _, a := full.paths([]float64{1}, same, true); a != "M229 164L229 1L229 164Z" {
-		t.Errorf("area %q", a)
+	if _, a, d := f.paths([]float64{1}, same, true); a != "M229 164L229 1L229 164Z" || len(d) != 1 {
+		t.Errorf("area %q, dots %v", a, d)
 	}
 }
 
-func TestWords(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.5: "0.5", 12: "12", 9999: "9999", 12_345: "12.3k", 2.5e6: "2.5M"} {
-		if got := axisNumber(v); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
+// TestAxis: the labels of an axis are round, in one unit, and have room before it.
+func TestAxis(t *testing.T) {
+	for _, c := range []struct {
+		top  float64
+		in   func(float64) unit
+		want string
+	}{
+		{0, ofCounts, "0 1"}, {0, ofDelays, "0 1 s"}, {3, ofCounts, "0 1 2 3"}, {12_345, ofCounts, "0 5k 10k 15k"}, {2.5e6, ofCounts, "0 1M 2M 3M"},
+		{0.00012, ofDelays, "0 50 µs 100 µs 150 µs"}, {0.2, ofDelays, "0 50 ms 100 ms 150 ms 200 ms"}, {1.5, ofDelays, "0 0.5 s 1 s 1.5 s"},
+		{110, ofDelays, "0 50 s 100 s 150 s"}, {300, ofDelays, "0 2 min 4 min 6 min"}, {8000, ofDelays, "0 1 h 2 h 3 h"},
+	} {
+		s := busyHour()
+		values := make([]float64, len(s.Points))
+		values[3] = c.top
+		drawn := small.draw("x", "X", s, c.in, line{values: values})
+		var got []string
+		for _, n := range drawn.Y {
+			got = append(got, n.Label)
+			if room := float64(drawn.frame.left - labelGap); room < 6.4*float64(len([]rune(n.Label))) {
+				t.Errorf("%s has %v units before the axis", n.Label, room)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("up to %v: %q, want %q", c.top, got, c.want)
 		}
 	}
+}
+
+func TestDelay(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.00012: "120 µs", 0.015: "15 ms", 1.5: "1.5 s", 300: "5 min"} {
 		if got := delay(v); got != want {
 			t.Errorf("%v: %s, want %s", v, got, want)
 		}
 	}
+}
+
+// slowHour is an hour in which messages took minutes, and few were delivered.
+func slowHour() api.Statistics {
+	s := busyHour()
+	s.Channel = ""
+	for i := range s.Points {
+		p := &s.Points[i]
+		if p.P50 = nil; i == 20 || i == 22 || i > 55 {
+			low := 200.0
+			p.P50, p.Received = &low, 1_250_000
+		}
+		p.P95 = p.P50
+	}
+	return s
 }
 
 // busyHour is an hour in which something happened.

@@ -9,7 +9,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Problem is why the API refused, as RFC 9457 has it.
@@ -19,6 +21,23 @@ type Problem struct {
 	Title  string  `json:"title"`
 	Detail string  `json:"detail"`
 	Errors []Fault `json:"errors"`
+	After  string  `json:"-"` // seconds after which a retry makes sense, as Retry-After has it; "" = the API does not say
+}
+
+// retry tells the browser when a retry makes sense, if that is known.
+func (p *Problem) retry(w http.ResponseWriter) {
+	if p.After != "" {
+		w.Header().Set("Retry-After", p.After)
+	}
+}
+
+// wait is what After says, in words.
+func (p *Problem) wait() string {
+	n, err := strconv.Atoi(p.After)
+	if err != nil {
+		return "a little"
+	}
+	return span(time.Duration(n) * time.Second)
 }
 
 // Fault is what is wrong at one place of a request, such as body.name.
@@ -109,7 +128,7 @@ func (c *console) callWith(r *http.Request, method, path string, header http.Hea
 	answer := &answer{header: http.Header{}, status: http.StatusOK}
 	c.API.ServeHTTP(answer, req)
 	if answer.status >= 400 {
-		return refusal(req, answer.status, answer.body.Bytes())
+		return refusal(req, answer.status, answer.header, answer.body.Bytes())
 	}
 	if out == nil || answer.body.Len() == 0 {
 		return nil
@@ -133,12 +152,12 @@ func request(r *http.Request, method, path string, body io.Reader) (*http.Reques
 }
 
 // refusal reads the problem that the API answered.
-func refusal(req *http.Request, status int, body []byte) error {
+func refusal(req *http.Request, status int, header http.Header, body []byte) error {
 	p := &Problem{}
 	if err := json.Unmarshal(body, p); err != nil {
 		return fmt.Errorf("%s %s: status %d: %w", req.Method, req.URL.Path, status, err)
 	}
-	p.Status = status
+	p.Status, p.After = status, header.Get("Retry-After")
 	return p
 }
 

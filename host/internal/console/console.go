@@ -34,15 +34,34 @@ type console struct{ Options }
 //go:embed static
 var static embed.FS
 
+// routes is a mux that tells what it was given.
+type routes struct {
+	*http.ServeMux
+	patterns []string
+}
+
+func (r *routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	r.patterns = append(r.patterns, pattern)
+	r.ServeMux.HandleFunc(pattern, h)
+}
+
+// Patterns are those of all pages and of what pages ask for, as http.ServeMux has
+// them, so that a test can tell which ones it looked at.
+func Patterns() []string { return (&console{}).routes().patterns }
+
 // New makes the handler of Path. Its requests carry who is logged in in their
 // context; one that carries nobody is sent to the login page.
 func New(o Options) http.Handler {
 	c := &console{o}
+	return c.recoverer(protect(c.routes()))
+}
+
+func (c *console) routes() *routes {
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic("console: " + err.Error()) // the directory is embedded under this name
 	}
-	mux := http.NewServeMux()
+	mux := &routes{ServeMux: http.NewServeMux()}
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path+"static/", cached(http.FileServerFS(files))))
 	c.overview(mux)
 	c.channels(mux)
@@ -61,7 +80,7 @@ func New(o Options) http.Handler {
 	mux.HandleFunc(Path, c.page(func(http.ResponseWriter, *http.Request) error {
 		return &Problem{Status: http.StatusNotFound, Title: "No such page", Detail: "The page has moved, or what it showed is deleted."}
 	}))
-	return c.recoverer(protect(mux))
+	return mux
 }
 
 // page makes the handler of a page from one that may fail: the error is shown
@@ -90,6 +109,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		toLogin(w, r)
 		return
 	}
+	p.retry(w)
 	c.show(w, r, p.Status, view{Title: p.Heading()}, failure(p))
 }
 
@@ -100,7 +120,7 @@ func (c *console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 	v.Notice = takeNotice(w, r)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	if err := layout(v).Render(templ.WithChildren(r.Context(), content), w); err != nil {
+	if err := overt(layout(v)).Render(templ.WithChildren(r.Context(), content), w); err != nil {
 		c.Log.Debug("page not written", "path", r.URL.Path, "error", err)
 	}
 }
@@ -108,7 +128,7 @@ func (c *console) show(w http.ResponseWriter, r *http.Request, status int, v vie
 // part writes a piece of a page, for htmx to put in place.
 func (c *console) part(w http.ResponseWriter, r *http.Request, content templ.Component) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := content.Render(r.Context(), w); err != nil {
+	if err := overt(content).Render(r.Context(), w); err != nil {
 		c.Log.Debug("part not written", "path", r.URL.Path, "error", err)
 	}
 }

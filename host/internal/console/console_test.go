@@ -45,6 +45,25 @@ func TestProblemPage(t *testing.T) {
 	}
 }
 
+// TestLoginTooOften: who guessed too often is told how long to wait, by page and header.
+func TestLoginTooOften(t *testing.T) {
+	operate := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "240")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = w.Write([]byte(`{"status":429,"title":"Too Many Requests","detail":"too many"}`))
+	})
+	h := New(Options{API: operate, Log: slog.New(slog.DiscardHandler), Version: "test", Now: time.Now})
+	for _, path := range []string{"login", "setup"} {
+		r := httptest.NewRequest("POST", Path+path, strings.NewReader("name=ada&password=wrong&again=wrong"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "240" || !strings.Contains(w.Body.String(), "Try again in 4 min.") {
+			t.Errorf("%s: %d, Retry-After %q\n%s", path, w.Code, w.Header().Get("Retry-After"), w.Body)
+		}
+	}
+}
+
 // After the login a browser goes on at a page of the console, whatever a link says.
 func FuzzLocal(f *testing.F) {
 	for _, next := range []string{"", "/console/", "/console/channels?a=b", "//evil.example", "/console//evil.example", "https://evil.example/console/", "/console/../x", "/console/%2e%2e//x", "/\\x"} {

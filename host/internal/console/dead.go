@@ -10,7 +10,7 @@ import (
 )
 
 // dead are the pages of messages that failed or expired.
-func (c *console) dead(mux *http.ServeMux) {
+func (c *console) dead(mux *routes) {
 	mux.HandleFunc("GET "+Path+"dead", c.page(c.showDead))
 	mux.HandleFunc("POST "+Path+"dead/{id}/replay", c.page(c.replay))
 	mux.HandleFunc("GET "+Path+"dead/replay", c.page(c.askReplayAll))

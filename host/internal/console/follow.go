@@ -179,7 +179,7 @@ func (f *follower) show(m api.Message) error {
 func (f *follower) send(name, message, id string, content templ.Component) error {
 	var b bytes.Buffer
 	b.WriteString(message + "\n") // the first line says whose it is
-	if err := content.Render(f.r.Context(), &b); err != nil {
+	if err := overt(content).Render(f.r.Context(), &b); err != nil {
 		return err
 	}
 	return f.out.send(event{ID: id, Name: name, Data: b.String()})

@@ -13,7 +13,7 @@ import (
 )
 
 // frames are the pages of what an adapter and the host wrote to each other.
-func (c *console) frames(mux *http.ServeMux) {
+func (c *console) frames(mux *routes) {
 	mux.HandleFunc("GET "+Path+"channels/{channel}/frames", c.page(c.showFrames))
 	mux.HandleFunc("GET "+Path+"channels/{channel}/frames/live", c.page(c.followFrames))
 }
@@ -63,7 +63,7 @@ func (c *console) followFrames(w http.ResponseWriter, r *http.Request) error {
 		}
 		var b bytes.Buffer
 		b.WriteString(frameID(f) + "\n")
-		if err := frameItem(f).Render(ctx, &b); err != nil {
+		if err := overt(frameItem(f)).Render(ctx, &b); err != nil {
 			return err
 		}
 		return out.send(event{ID: e.ID, Name: "message", Data: b.String()})

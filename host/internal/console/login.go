@@ -15,7 +15,7 @@ import (
 // maxOpen bounds the body of a form that nobody needs to be logged in for.
 const maxOpen = 16 << 10
 
-func (c *console) login(mux *http.ServeMux) {
+func (c *console) login(mux *routes) {
 	mux.HandleFunc("GET "+Path+"login", c.open(c.showLogin))
 	mux.HandleFunc("POST "+Path+"login", c.open(c.doLogin))
 	mux.HandleFunc("POST "+Path+"logout", c.open(c.doLogout))
@@ -98,10 +98,11 @@ func (c *console) doLogin(w http.ResponseWriter, r *http.Request) error {
 	case p.Status == http.StatusUnauthorized, p.Status == http.StatusUnprocessableEntity:
 		p.Status, f.Wrong = http.StatusUnauthorized, "Name or password is wrong."
 	case p.Status == http.StatusTooManyRequests:
-		f.Wrong = "Too many tries. Wait a little, then try again."
+		f.Wrong = "Too many tries. Try again in " + p.wait() + "."
 	default:
 		return err
 	}
+	p.retry(w)
 	c.show(w, r, p.Status, view{Title: "Log in", Bare: true}, loginPage(f))
 	return nil
 }
@@ -148,6 +149,7 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {
 		return err
 	}
+	f.Problem.retry(w)
 	c.show(w, r, f.Problem.Status, view{Title: "Set up", Bare: true}, setupPage(f))
 	return nil
 }

@@ -37,7 +37,7 @@ func markdown(text string) templ.Component {
 			out.Reset()
 			out.WriteString(`<p class="said">` + html.EscapeString(text) + "</p>")
 		}
-		_, err := w.Write(out.Bytes())
+		_, err := asIs.WriteString(w, out.String())
 		return err
 	})
 }
@@ -98,7 +98,7 @@ func markdownLink(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.Wa
 	to := safeLink(string(l.Destination))
 	switch {
 	case to == "" && !entering: // words, and where they would have led
-		_, _ = w.WriteString(" <code>" + html.EscapeString(clip(string(l.Destination), maxShownAddress)) + "</code>")
+		_, _ = w.WriteString(" <code>" + html.EscapeString(seen.Replace(clip(string(l.Destination), maxShownAddress))) + "</code>")
 	case to == "":
 	case entering:
 		_, _ = w.WriteString(`<a href="` + html.EscapeString(to) + `"` + rel + `>`)
@@ -113,7 +113,7 @@ func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.W
 		return ast.WalkContinue, nil
 	}
 	l := n.(*ast.AutoLink)
-	label, to := string(l.Label(source)), string(l.URL(source))
+	label, to := seen.Replace(string(l.Label(source))), string(l.URL(source)) // an address turns nothing
 	if l.AutoLinkType == ast.AutoLinkEmail {
 		to = "mailto:" + label
 	}
@@ -134,7 +134,7 @@ func markdownImage(w util.BufWriter, source []byte, n ast.Node, entering bool) (
 	if to := safeLink(address); to != "" && !linked(n) {
 		_, _ = w.WriteString(`<a href="` + html.EscapeString(to) + `"` + rel + `>` + alt + "</a>")
 	} else {
-		_, _ = w.WriteString(alt + " <code>" + html.EscapeString(clip(address, maxShownAddress)) + "</code>")
+		_, _ = w.WriteString(alt + " <code>" + html.EscapeString(seen.Replace(clip(address, maxShownAddress))) + "</code>")
 	}
 	return ast.WalkSkipChildren, nil
 }

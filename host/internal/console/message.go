@@ -1,9 +1,11 @@
 package console
 
 import (
+	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/a-h/templ"
 
@@ -112,16 +114,48 @@ func (b bubble) marks() []pair {
 	if b.is(message.MetaRepeated) {
 		out = append(out, pair{"Repeated", "handed to the agent once more after the host was cut off"})
 	}
-	if raw, ok := b.Metadata[message.MetaWarnings]; ok {
-		out = append(out, pair{"Odd", "taken although something about it is wrong (" + size(float64(len(raw))) + " of notes)"})
+	return append(out, b.odd()...)
+}
+
+// mostOdd is how much of what is wrong with a message a conversation says.
+const mostOdd = 3
+
+// odd is what was wrong with the message, which was taken all the same.
+func (b bubble) odd() []pair {
+	raw, ok := b.Metadata[message.MetaWarnings]
+	if !ok {
+		return nil
+	}
+	var found message.Problems
+	if json.Unmarshal(raw, &found) != nil || len(found) == 0 {
+		return []pair{{"Odd", "taken although something about it is wrong: " + clip(string(raw), 200)}}
+	}
+	var out []pair
+	for i, p := range found {
+		if i == mostOdd && !b.Whole {
+			return append(out, pair{"Odd", "and " + number(float64(len(found)-i)) + " more, which its story tells"})
+		}
+		out = append(out, pair{"Odd", clip(oddWords(p), 500)})
 	}
 	return out
+}
+
+// oddWords says what was wrong, and where.
+func oddWords(p message.Problem) string {
+	where := "the message"
+	if p.Part >= 0 {
+		where = "part " + strconv.Itoa(p.Part+1)
+	}
+	return where + prefixed(" of type ", p.Type) + prefixed(", field ", p.Field) + ": found " + p.Found + ", expected " + p.Allowed
 }
 
 // rest are the other metadata, for the page of a message's story.
 func (b bubble) rest() []pair {
 	var out []pair
 	for _, key := range sortedKeys(b.Metadata) {
+		if key == message.MetaWarnings {
+			continue // see odd
+		}
 		out = append(out, pair{clip(key, 100), clip(string(b.Metadata[key]), 500)})
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) overview(mux *http.ServeMux) {
+func (c *console) overview(mux *routes) {
 	mux.HandleFunc("GET "+Path+"{$}", c.page(c.showOverview))
 }
 
@@ -130,7 +130,7 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 }
 
 func attachedTile(attached, slots int) tile {
-	t := tile{Name: "Adapters attached", Value: strconv.Itoa(attached), Note: fmt.Sprintf("of %s that may be", plural(slots, "channel")), Href: Path + "adapters"}
+	t := tile{Name: "Adapters attached", Value: strconv.Itoa(attached), Note: fmt.Sprintf("of %d that may be attached", slots), Href: Path + "adapters"}
 	switch {
 	case slots == 0:
 		t.Note = "there is no channel yet"

@@ -13,7 +13,7 @@ const (
 	windowDay  = "day"
 )
 
-func (c *console) pictures(mux *http.ServeMux) {
+func (c *console) pictures(mux *routes) {
 	mux.HandleFunc("GET "+Path+"pictures", c.page(c.showPictures))
 	mux.HandleFunc("GET "+Path+"pictures/charts", c.page(c.refreshCharts))
 }

@@ -16,7 +16,7 @@ import (
 // allowed are the elements and attributes that a part may become. Anything else
 // came out of a message.
 var allowed = map[string]string{
-	"p": "class dir", "div": "class dir", "span": "class", "a": "href rel target download", "blockquote": "class dir", "ul": "class aria-label", "ol": "start", "li": "dir", "hr": "",
+	"p": "class dir", "div": "class dir", "span": "class dir", "a": "href rel target download", "blockquote": "class dir", "ul": "class aria-label", "ol": "start", "li": "dir", "hr": "",
 	"dl": "class", "dt": "dir", "dd": "dir", "figure": "class", "figcaption": "dir", "img": "src alt loading", "audio": "controls preload src aria-label", "video": "controls preload src aria-label",
 	"strong": "", "em": "", "del": "", "code": "", "pre": "", "br": "", "table": "", "thead": "", "tbody": "", "tr": "", "th": "", "td": "",
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
-func (c *console) pluginPages(mux *http.ServeMux) {
+func (c *console) pluginPages(mux *routes) {
 	at := Path + "plugins"
 	mux.HandleFunc("GET "+at, c.page(c.listPlugins))
 	mux.HandleFunc("POST "+at+"/reload", c.page(c.reloadPlugins))
@@ -202,7 +202,7 @@ func (c *console) pluginLines(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		var b bytes.Buffer
-		if err := logLine(line).Render(r.Context(), &b); err != nil {
+		if err := overt(logLine(line)).Render(r.Context(), &b); err != nil {
 			return err
 		}
 		return out.send(event{ID: e.ID, Name: "line", Data: b.String()})

@@ -1,12 +1,18 @@
 package console
 
 import (
+	"context"
 	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/a-h/templ"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 )
@@ -79,6 +85,37 @@ func inlinePicture(data string) string {
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)
 }
+
+// bidi are the characters that turn the direction of what follows, until they are
+// ended: by them a file a\u202Egnp.exe passes for aexe.png, and the rest of its line is
+// mirrored. (Marks, such as U+200F, turn nothing; names have them rightly.)
+const bidi = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+var seen, asIs = func() (*strings.Replacer, *strings.Replacer) {
+	var visible, reference []string
+	for _, r := range bidi {
+		visible = append(visible, string(r), fmt.Sprintf("⟨U+%04X⟩", r))
+		reference = append(reference, string(r), fmt.Sprintf("&#x%x;", r))
+	}
+	return strings.NewReplacer(visible...), strings.NewReplacer(reference...)
+}()
+
+// overt shows what it wraps with all of bidi visible. Everything that the console
+// sends goes through it; but for texts, see whole.
+func overt(c templ.Component) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		var b strings.Builder
+		if err := c.Render(ctx, &b); err != nil {
+			return err
+		}
+		_, err := seen.WriteString(w, b.String())
+		return err
+	})
+}
+
+// whole writes a text so that overt leaves it as it is: what was said may need to turn
+// directions. Only for elements that are isolated from what is around them (dir).
+func whole(text string) templ.Component { return templ.Raw(asIs.Replace(html.EscapeString(text))) }
 
 // clip cuts text that is only to be recognized.
 func clip(s string, most int) string {

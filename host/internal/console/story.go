@@ -24,7 +24,11 @@ func (c *console) showStory(w http.ResponseWriter, r *http.Request) error {
 	if page.Of, err = get[api.Channel](c, r, "channels", life.ChannelID); err != nil {
 		return err
 	}
-	page.Next, page.Replays = c.nextStep(page.Of, life), replayable(life.Message)
+	a, err := c.adapterOf(r, page.Of.Name)
+	if err != nil {
+		return err
+	}
+	page.Next, page.Replays = c.nextStep(page.Of, a, life), replayable(life.Message)
 	c.show(w, r, http.StatusOK, view{
 		Title: "Message " + life.Message.ID, Nav: navConversations, Above: [2]string{"Conversation", talkPath(life.Channel, life.Message.ConversationID)},
 		State: storyState(page), Actions: storyActions(page),
@@ -42,7 +46,7 @@ func replayable(m api.Message) bool {
 const defaultTTL = 24 * time.Hour
 
 // nextStep says in words what the message waits for, or what can be done about it.
-func (c *console) nextStep(ch api.Channel, life api.Life) string {
+func (c *console) nextStep(ch api.Channel, a *api.Adapter, life api.Life) string {
 	m := life.Message
 	ttl := defaultTTL
 	if s := ch.QueueLimits.TTLSeconds; s > 0 {
@@ -60,8 +64,8 @@ func (c *console) nextStep(ch api.Channel, life api.Life) string {
 		return "It waits for what is before it in its conversation, and is written at its turn, at the latest by " + until + "."
 	case m.State == "received" && ch.Health.AgentAway:
 		return "The channel's agent is away: it waits until the agent is back, and at most until " + until + ". Then it fails."
-	case m.State == "sent" && ch.Health.LastAckAt == nil:
-		return "The adapter does not acknowledge: nobody can say whether the platform took it."
+	case m.State == "sent":
+		return sentTo(a)
 	}
 	return wordsOf(m.State, m.Reason).Next
 }

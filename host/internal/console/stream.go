@@ -27,7 +27,7 @@ func (c *console) stream(r *http.Request, path string, header http.Header, each 
 	s := &streamReader{header: http.Header{}, status: http.StatusOK, each: each}
 	c.API.ServeHTTP(s, req)
 	if s.status >= 400 {
-		return refusal(req, s.status, s.rest)
+		return refusal(req, s.status, s.header, s.rest)
 	}
 	return s.err
 }

@@ -138,6 +138,13 @@ func (c *console) reply(w http.ResponseWriter, r *http.Request) error {
 	}
 	said := wordsOf(out.State, "")
 	done := "Message " + out.ID + " is " + lowerFirst(said.Word) + ". " + said.Mean
+	if out.State == "sent" {
+		a, err := c.adapterOf(r, r.PathValue("channel"))
+		if err != nil {
+			return err
+		}
+		done += " " + sentTo(a)
+	}
 	for _, d := range out.Degraded {
 		done += " " + degradedWords(d.From, d.To, d.Reason) + "."
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // talks are the pages of conversations: what was said, and how to answer.
-func (c *console) talks(mux *http.ServeMux) {
+func (c *console) talks(mux *routes) {
 	mux.HandleFunc("GET "+Path+"conversations", c.page(c.showTalks))
 	mux.HandleFunc("GET "+Path+"conversations/{channel}", c.page(c.showTalk))
 	mux.HandleFunc("POST "+Path+"conversations/{channel}", c.page(c.reply))

@@ -1,5 +1,7 @@
 package console
 
+import "github.com/pontoon-bridge/pontoon/host/internal/api"
+
 // What the console says of a message's delivery: the words that operators read in
 // place of the names of states and reasons. The one table of them.
 
@@ -16,7 +18,7 @@ var states = map[string]saying{
 	"received":  {"Received", "The message is on the disk. Its turn has not ended: the agent has it, or it waits for the agent.", "It goes on by itself.", waiting},
 	"handled":   {"Handled", "The turn is over: the agent answered, or had nothing to say.", "", good},
 	"queued":    {"Queued", "The message is on the disk and waits to be written to the adapter.", "It is written when its turn comes and an adapter is attached.", waiting},
-	"sent":      {"Sent", "The message was written to the adapter. An adapter without acknowledgements can't say more than that.", "If the adapter acknowledges, the platform's word follows by itself.", idle},
+	"sent":      {"Sent", "The message was written to the adapter.", "An adapter with the capability ack says what became of it: its word follows by itself. One without can't say more.", idle},
 	"delivered": {"Delivered", "The platform took the message, as the adapter says.", "", good},
 	"failed":    {"Failed", "The message did not get through, and the host does not try again by itself.", "Mend what the reason names, then replay it.", fault},
 	"expired":   {"Expired", "The message waited longer than the channel allows.", "Attach an adapter, then replay it if it is still worth sending.", warning},
@@ -81,6 +83,18 @@ func happened(what string) string {
 		return s.Word
 	}
 	return what
+}
+
+// sentTo says what a message that was written waits for, by the adapter that is
+// attached; nil = none is.
+func sentTo(a *api.Adapter) string {
+	switch {
+	case a == nil:
+		return states["sent"].Next
+	case has(a.Effective, "ack"):
+		return "The adapter acknowledges, and has not yet: its word follows by itself."
+	}
+	return "The adapter does not acknowledge: nobody can say whether the platform took it."
 }
 
 // lowerFirst is an ASCII word as it is written within a sentence.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -73,6 +74,25 @@ func TestWordsOf(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := wordsOf(tc.state, tc.reason); got.Word != tc.want || got.Mean == "" {
 				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestSentTo: nobody is told that an adapter can't say more which can, nor the other
+// way round.
+func TestSentTo(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		adapter    *api.Adapter
+	}{
+		{"acknowledges", "has not yet", &api.Adapter{Effective: []string{"ack", "text"}}},
+		{"does not", "nobody can say", &api.Adapter{Effective: []string{"text"}}},
+		{"is gone", "An adapter with the capability ack", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := sentTo(tc.adapter); !strings.Contains(got, tc.want) {
+				t.Errorf("got %q", got)
 			}
 		})
 	}

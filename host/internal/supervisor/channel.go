@@ -86,7 +86,20 @@ func apply(row *store.Channel, p config.PluginPolicy) {
 }
 
 func change(action string, p config.Plugin) store.Change {
-	detail, _ := json.Marshal(map[string]any{"source": p.Source, "policy": p.Policy}) // strings and bools can't fail
+	said := map[string]any{"source": p.Source} // and what the file says of the channel, in the API's words
+	if p.Policy.Accept != nil {
+		said["accept_capabilities"] = p.Policy.Accept
+	}
+	if p.Policy.Agent != nil {
+		said["agent"] = *p.Policy.Agent
+	}
+	if p.Policy.Queue != nil {
+		said["queue"] = *p.Policy.Queue
+	}
+	if p.Policy.Retention != nil {
+		said["retention_days"] = *p.Policy.Retention
+	}
+	detail, _ := json.Marshal(said) // strings, numbers and bools can't fail
 	return store.Change{Actor: actor, Action: action, Target: p.Name, Detail: detail}
 }
 
