@@ -17,6 +17,7 @@ type talkPage struct {
 	Conversation string
 	Messages     []bubble // oldest first
 	Older, Newer string   // pages; "" = none
+	Cursor       string   // of an older page
 	Latest       bool     // it ends with the newest message, and goes on by itself
 	Draft        string   // what was typed, and not sent
 	Once         string   // tells a reply that comes twice
@@ -32,6 +33,14 @@ type messageList struct {
 }
 
 func (p talkPage) here() string { return talkPath(p.Channel.Name, p.Conversation) }
+
+// this is the page itself, which may be an older one.
+func (p talkPage) this() string {
+	if p.Latest {
+		return p.here()
+	}
+	return p.here() + "&cursor=" + url.QueryEscape(p.Cursor)
+}
 
 // follow is where what happens from now on comes from.
 func (p talkPage) follow() string {
@@ -53,7 +62,7 @@ func (c *console) showTalk(w http.ResponseWriter, r *http.Request) error {
 // talk writes the page of a conversation, with what was typed if it could not be sent.
 func (c *console) talk(w http.ResponseWriter, r *http.Request, status int, draft, fault string) error {
 	q := r.URL.Query()
-	page := talkPage{Conversation: q.Get("c"), Latest: q.Get("cursor") == "", Draft: draft, Fault: fault, Once: rand.Text()}
+	page := talkPage{Conversation: q.Get("c"), Cursor: q.Get("cursor"), Latest: q.Get("cursor") == "", Draft: draft, Fault: fault, Once: rand.Text()}
 	var err error
 	if page.Channel, err = get[api.Channel](c, r, "channels", r.PathValue("channel")); err != nil {
 		return err
