@@ -126,6 +126,8 @@ func TestConsoleResumes(t *testing.T) {
 	p.Is("it is seen", "document.querySelector('#following .lost').checkVisibility()")
 	h.again()
 	a = h.attach(token)
+	p.Is("the badge's stream too", "document.querySelector('#talk-state').innerText.trim() === 'Adapter attached'")
+	p.Said() // htmx tells the browser's console of a stream that ended
 	for i := range 20 {
 		a.ask("room", fmt.Sprint("later ", i), fmt.Sprint("echo: later ", i))
 	}

@@ -29,7 +29,10 @@ type Options struct {
 	Now     func() time.Time
 }
 
-type console struct{ Options }
+type console struct {
+	Options
+	mux *http.ServeMux // of its pages
+}
 
 //go:embed static
 var static embed.FS
@@ -37,12 +40,12 @@ var static embed.FS
 // New makes the handler of Path. Its requests carry who is logged in in their
 // context; one that carries nobody is sent to the login page.
 func New(o Options) http.Handler {
-	c := &console{o}
+	mux := http.NewServeMux()
+	c := &console{o, mux}
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic("console: " + err.Error()) // the directory is embedded under this name
 	}
-	mux := http.NewServeMux()
 	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path+"static/", cached(http.FileServerFS(files))))
 	c.overview(mux)
 	c.channels(mux)
@@ -87,7 +90,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = &Problem{Status: http.StatusInternalServerError, Title: "Something went wrong here", Detail: "The host's log says what."}
 	}
 	if p.Status == http.StatusUnauthorized {
-		toLogin(w, r)
+		c.toLogin(w, r)
 		return
 	}
 	c.show(w, r, p.Status, view{Title: p.Heading()}, failure(p))
