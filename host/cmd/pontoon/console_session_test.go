@@ -102,10 +102,12 @@ func TestConsoleLoggedOutWithoutScripts(t *testing.T) {
 	p.Press("To the form")
 	p.Shows("Tokens")
 
+	p.Press("Disable …")
+	p.Shows("No adapter may attach until it is enabled again")
 	h.must(nil, "DELETE", "/sessions", "")
-	p.Press("Disable")
+	p.Press("Disable red")
 	p.Shows("You were logged out, so nothing was done.")
 	logIn(p)
-	p.Is("back where it was", "location.pathname === '/console/channels/red'")
+	p.Is("back where it was", "location.pathname === '/console/channels/red/disable'")
 	p.Quiet()
 }

@@ -40,6 +40,7 @@ func TestConsoleStory(t *testing.T) {
 		return n == 1
 	})
 	p.Shows("Failed: refused")
+	p.Is("with the adapter's words", "document.querySelector('.unsettled q').innerText === 'the room is <closed>'")
 	p.Accessible("dead")
 	p.Go(h.url + "/console/dead?reason=ttl")
 	p.Shows("None of this kind")

@@ -5,6 +5,7 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"io/fs"
@@ -24,7 +25,11 @@ const Path = "/console/"
 type Options struct {
 	API     http.Handler // of /api/v1; it takes who is logged in from the context (auth.WithHolder)
 	URL     string       // at which others reach the host
+	KeyFile string       // of the admin key, on the host's machine
 	Log     *slog.Logger
+	// Setup reports whether the code of a link opens the setup page, and whether
+	// somebody operates the host already.
+	Setup   func(ctx context.Context, code string) (opens, operated bool, err error)
 	Version string
 	Now     func() time.Time
 }
@@ -121,6 +126,11 @@ func back(w http.ResponseWriter, r *http.Request, path, done string) error {
 	giveNotice(w, r, done)
 	http.Redirect(w, r, path, http.StatusSeeOther) //nolint:gosec // G710: a page of the console, see where
 	return nil
+}
+
+// backRefused is back where what was asked for was not done.
+func backRefused(w http.ResponseWriter, r *http.Request, path, why string) error {
+	return back(w, r, path, refusedNotice+why)
 }
 
 // policy lets a page load what this host serves and nothing else. Images may be

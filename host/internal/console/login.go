@@ -121,11 +121,29 @@ func (c *console) doLogout(w http.ResponseWriter, r *http.Request) error {
 // setupForm is what the setup page shows.
 type setupForm struct {
 	Code, Name string
+	Anew       bool // for who forgot them: there is an operator
 	Problem    *Problem
 }
 
+func (f setupForm) title() string {
+	if f.Anew {
+		return "New name and password"
+	}
+	return "Set up"
+}
+
 func (c *console) showSetup(w http.ResponseWriter, r *http.Request) error {
-	c.show(w, r, http.StatusOK, view{Title: "Set up", Bare: true}, setupPage(setupForm{Code: r.Form.Get("code")}))
+	f := setupForm{Code: r.Form.Get("code")}
+	opens, operated, err := c.Setup(r.Context(), f.Code)
+	if err != nil {
+		return err
+	}
+	if operated && !opens {
+		c.show(w, r, http.StatusOK, view{Title: "Set up already", Bare: true}, setUpAlready())
+		return nil
+	}
+	f.Anew = operated
+	c.show(w, r, http.StatusOK, view{Title: f.title(), Bare: true}, setupPage(f))
 	return nil
 }
 
@@ -146,6 +164,9 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {
 		return err
 	}
-	c.show(w, r, f.Problem.Status, view{Title: "Set up", Bare: true}, setupPage(f))
+	if _, f.Anew, err = c.Setup(r.Context(), f.Code); err != nil {
+		return err
+	}
+	c.show(w, r, f.Problem.Status, view{Title: f.title(), Bare: true}, setupPage(f))
 	return nil
 }

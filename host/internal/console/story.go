@@ -70,7 +70,7 @@ func (c *console) nextStep(ch api.Channel, life api.Life) string {
 	case m.State == "sent" && ch.Health.LastAckAt == nil:
 		return "The adapter does not acknowledge: nobody can say whether the platform took it."
 	}
-	return wordsOf(m.State, m.Reason).Next
+	return wordsFor(m).Next
 }
 
 // waitsAfter reports whether this was the last thing that happened before the
