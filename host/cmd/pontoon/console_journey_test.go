@@ -114,12 +114,17 @@ func TestConsoleJourney(t *testing.T) {
 	p.Accessible("channel-rotated")
 	p.Press("Done: back to demo")
 	p.Shows("Adapters may claim")
-	p.JS(&unused, "[...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.badge')?.innerText === 'live' && r.querySelector('button.bad')).querySelector('th code').innerText.slice(-4)")
-	p.Press("Revoke\nthe token ending " + unused) // the second line is for who does not see the row
+	p.JS(&unused, "[...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.badge')?.innerText === 'live' && r.querySelector('.button.bad')).querySelector('th code').innerText.slice(-4)")
+	p.Press("Revoke …\nthe token ending " + unused) // the second line is for who does not see the row
+	p.Shows("Attached now: terminal by websocket")
+	p.Accessible("token-revoke")
+	p.Press("Revoke the token")
 	p.Shows("The token is revoked.")
-	p.Is("it is revoked, and the adapter's own is not", "[...document.querySelectorAll('tbody .badge')].map(b => b.innerText).sort().join() === 'ending,revoked' && document.querySelectorAll('button.bad.small').length === 1")
+	p.Is("it is revoked, and the adapter's own is not", "[...document.querySelectorAll('tbody .badge')].map(b => b.innerText).sort().join() === 'ending,revoked' && document.querySelectorAll('.button.bad.small').length === 1")
 	p.Is("the adapter stays", "document.querySelector('#health').innerText.includes('terminal')")
-	p.Press("Disable")
+	p.Press("Disable …")
+	p.Shows("Attached now: terminal by websocket")
+	p.Press("Disable demo")
 	p.Shows("Whoever was attached has been cut off")
 	python.stderr("the host wants no new connection")
 	p.Press("Enable")
@@ -159,7 +164,7 @@ func TestConsoleSnippets(t *testing.T) {
 			var curl string
 			p.JS(&curl, "document.getElementById('snippet-curl').textContent")
 			cmd := exec.Command("sh", "-ec", curl)
-			cmd.Dir = filepath.Dir(h.data) // where data/admin.key is
+			cmd.Dir = t.TempDir() // anywhere
 			cmd.Env = baseEnv
 			out, err := cmd.Output()
 			if err != nil || !strings.Contains(string(out), `"state":`) {

@@ -20,12 +20,18 @@ func TestConsoleStory(t *testing.T) {
 	p := h.console("messages/" + waiting.ID)
 	p.Shows("No adapter is attached: it waits in the queue until one is")
 	p.Accessible("story-queued")
+	list := p.Beside(h.url + "/console/conversations")
+	list.Shows("Queued")
 
 	a := h.dial("?token="+token, nil)
 	a.send(frame{"type": "register", "platform": "test", "capabilities": []string{"ack", "text"}, "protocol": "1.1"})
 	a.next("register_ack")
 	f := a.next("send")
 	a.send(frame{"type": "message_ack", "message_id": f["message_id"], "ok": false, "error": "the room is <closed>"})
+	p.Is("its story follows", "document.querySelector('#story-state').innerText.trim() === 'Failed: refused' && document.querySelector('#story').innerText.includes('The adapter refused it for good')")
+	p.Is("with what can be done", "document.querySelector('#story-actions button').innerText === 'Replay'")
+	list.Is("so does the list", "document.querySelector('.talk .badge').innerText.trim() === 'Failed: refused'")
+	list.Quiet()
 	p.Go(h.url + "/console/dead")
 	eventually(t, "it is dead", func() bool {
 		p.Go(h.url + "/console/dead")
@@ -34,6 +40,7 @@ func TestConsoleStory(t *testing.T) {
 		return n == 1
 	})
 	p.Shows("Failed: refused")
+	p.Is("with the adapter's words", "document.querySelector('.unsettled q').innerText === 'the room is <closed>'")
 	p.Accessible("dead")
 	p.Go(h.url + "/console/dead?reason=ttl")
 	p.Shows("None of this kind")
@@ -49,7 +56,7 @@ func TestConsoleStory(t *testing.T) {
 	}
 	a.send(frame{"type": "message_ack", "message_id": f["message_id"], "ok": true})
 	eventually(t, "it is delivered", func() bool { return h.history("red")[0].State == "delivered" })
-	p.Go(h.url + "/console/messages/" + waiting.ID)
+	p.Is("its story follows to the end", "document.querySelector('#story-state').innerText.trim() === 'Delivered' && !document.querySelector('#story-actions button')")
 	p.Shows("An operator sent it again")
 
 	// All of a channel, after a question.

@@ -126,6 +126,8 @@ func TestConsoleResumes(t *testing.T) {
 	p.Is("it is seen", "document.querySelector('#following .lost').checkVisibility()")
 	h.again()
 	a = h.attach(token)
+	p.Is("the badge's stream too", "document.querySelector('#talk-state').innerText.trim() === 'Adapter attached'")
+	p.Said() // htmx tells the browser's console of a stream that ended
 	for i := range 20 {
 		a.ask("room", fmt.Sprint("later ", i), fmt.Sprint("echo: later ", i))
 	}
@@ -187,4 +189,38 @@ func TestConsoleWithoutScripts(t *testing.T) {
 	}
 	p.Shows("Replayed: it is")
 	p.Quiet()
+}
+
+// TestConsoleTalkFollowsAdapter: whether an adapter is attached is seen as it changes, on
+// the newest page and on older ones, and what is being typed stays.
+func TestConsoleTalkFollowsAdapter(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	token := h.channel("red", "")
+	a := h.attach(token)
+	for i := range 30 { // with their answers more than one page
+		a.ask("room", fmt.Sprint("word ", i), fmt.Sprint("echo: word ", i))
+	}
+	p := h.console(talk("red", "room"))
+	live(p)
+	p.Shows("Adapter attached")
+	var older string
+	p.JS(&older, "document.querySelector('[rel=prev]').href")
+	q := p.Beside(older)
+	q.Shows("Adapter attached")
+
+	p.Type("text", "half a senten")
+	_ = a.conn.Close()
+	p.Is("the badge follows", "document.querySelector('#talk-state').innerText.trim() === 'No adapter'")
+	p.Is("and the hint", "document.querySelector('#text-hint').innerText.includes('it will be refused')")
+	q.Is("on an older page too", "document.querySelector('#talk-state').innerText.trim() === 'No adapter'")
+	p.Accessible("talk-no-adapter")
+	h.attach(token)
+	p.Is("it comes back", "document.querySelector('#talk-state').innerText.trim() === 'Adapter attached'")
+	p.Is("and the hint", "document.querySelectorAll('#text-hint').length === 1 && document.querySelector('#text-hint').innerText.includes('It goes to the user')")
+	p.Is("what was typed is there, where it was typed", "document.querySelector('textarea').value === 'half a senten' && document.activeElement.name === 'text'")
+	q.Is("on an older page too", "document.querySelector('#talk-state').innerText.trim() === 'Adapter attached'")
+	live(p)
+	p.Quiet()
+	q.Quiet()
 }

@@ -142,7 +142,7 @@ func TestOperator(t *testing.T) {
 
 	b.at("/console/account/password", url.Values{"present": {"wrong"}, "password": {"another horse battery"}, "again": {"another horse battery"}}, 422, "/console/account/password", "is not the present password")
 	b.at("/console/account/password", url.Values{"present": {operatorPassword}, "password": {"another horse battery"}, "again": {"another horse battery"}}, 200, "/console/account", "The password is changed")
-	other.at("/console/account", nil, 200, "/console/login?next=%2Fconsole%2Faccount", "Log in")
+	other.at("/console/account", nil, 200, "/console/login?ended=1&next=%2Fconsole%2Faccount", "Your session has ended")
 	b.at("/console/account/name", url.Values{"name": {"<b>you</b>"}}, 200, "/console/account", "Your name is <b>you</b> now")
 	text = b.at("/console/audit?action=operator", nil, 200, "/console/audit?action=operator", "operator.password")
 	if strings.Contains(text, "<b>you</b>") || strings.Contains(text, "<code>channel.create") {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -153,7 +154,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 	})
-	srv := border.edge.Server(surface(operate, gate, border.failures, seen, url, log))
+	srv := border.edge.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: account.Link}, gate, border.failures, seen))
 	link, err := account.Begin(ctx)
 	if err != nil {
 		return err
@@ -216,14 +217,22 @@ func newAccount(dir, url string, st *store.Store, limiter auth.Limiter, gate *au
 	})
 }
 
-// surface puts the console beside the API, and who is logged in before both. url is where
-// others reach the host.
-func surface(operate http.Handler, gate *auth.Gate, failures *edge.Failures, seen *watch, url string, log *slog.Logger) http.Handler {
+// absolute is path from the root, if that can be known.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// surface puts the console beside the API, and who is logged in before both.
+func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures *edge.Failures, seen *watch) http.Handler {
+	o.API, o.Version, o.Now = operate, version, time.Now
 	mux := http.NewServeMux()
-	mux.Handle(console.Path, seen.Count(console.New(console.Options{API: operate, URL: url, Log: log, Version: version, Now: time.Now})))
+	mux.Handle(console.Path, seen.Count(console.New(o)))
 	mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusSeeOther))
 	mux.Handle("/", operate)
-	return edge.Sessions(gate, failures, log, mux)
+	return edge.Sessions(gate, failures, o.Log, mux)
 }
 
 // openStore opens the database, after a backup if it must be migrated. If it is

@@ -143,6 +143,15 @@ func (a *Account) opens(code string) bool {
 	return same && a.code != nil && (a.codeEnds.IsZero() || a.Now().Before(a.codeEnds))
 }
 
+// Link reports whether a code sets the operator up, and whether there is one already.
+func (a *Account) Link(ctx context.Context, code string) (opens, operated bool, err error) {
+	_, err = a.Store.Operator(ctx)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, false, err
+	}
+	return a.opens(code), err == nil, nil
+}
+
 // SetUp sets name and password by the code of a link, which then opens nothing
 // any more, ends all sessions and begins one. Errors are ErrInvalid for a code
 // that opens nothing, *FieldError, ErrBusy and those of storage.

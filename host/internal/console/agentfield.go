@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -129,10 +128,5 @@ func configText(f api.AgentField, secrets []string, config json.RawMessage) stri
 	return strings.ReplaceAll(fieldText(f, fields[f.Name]), "\n", ", ")
 }
 
-// keySnippet is how an agent of the kind comes.
-func keySnippet(kind, url, key string) string {
-	if kind != "websocket" {
-		return ""
-	}
-	return fmt.Sprintf("export PONTOON_URL=%s\nexport PONTOON_AGENT_KEY=%s\n", url, key)
-}
+// kindDialsIn is the kind of agents that dial in with a key.
+const kindDialsIn = "websocket"

@@ -19,6 +19,7 @@ func (c *console) agentPages(mux *routes) {
 	mux.HandleFunc("GET "+at+"/{id}/edit", c.page(c.editAgent))
 	mux.HandleFunc("POST "+at+"/{id}/edit", c.page(c.updateAgent))
 	mux.HandleFunc("POST "+at+"/{id}/rotate", c.page(c.rotateKey))
+	mux.HandleFunc("GET "+at+"/{id}/keys/{key}/revoke", c.page(c.askRevokeKey))
 	mux.HandleFunc("POST "+at+"/{id}/keys/{key}/revoke", c.page(c.revokeAgentKey))
 	mux.HandleFunc("POST "+at+"/{id}/delete", c.page(c.deleteAgent))
 }
@@ -87,6 +88,7 @@ type agentView struct {
 	agentRow
 	Kind    api.AgentKind
 	Keys    []api.Token
+	Host    place
 	Form    string // the one that was refused
 	Typed   map[string]string
 	Problem *Problem
@@ -128,7 +130,7 @@ func (c *console) loadAgent(r *http.Request) (agentView, error) {
 	if err != nil {
 		return agentView{}, err
 	}
-	v := agentView{agentRow: rows[0]}
+	v := agentView{agentRow: rows[0], Host: c.place()}
 	if v.Kind, err = c.kindOf(r, a.Kind); err != nil {
 		return v, err
 	}
@@ -196,7 +198,7 @@ func (c *console) agentSecrets(w http.ResponseWriter, r *http.Request, title, id
 		return err
 	}
 	w.Header().Set("HX-Push-Url", where("agents", a.Name))
-	c.show(w, r, http.StatusOK, view{Title: title, Nav: navAgents, Above: [2]string{a.Name, where("agents", a.Name)}}, agentSecretsPage(a, key, secret, c.URL))
+	c.show(w, r, http.StatusOK, view{Title: title, Nav: navAgents, Above: [2]string{a.Name, where("agents", a.Name)}}, agentSecretsPage(a, key, secret, c.place()))
 	return nil
 }
 

@@ -243,7 +243,7 @@ func (c *console) createChannel(w http.ResponseWriter, r *http.Request) error {
 	c.show(w, r, http.StatusOK, view{
 		Title: made.Name + " is ready", Nav: navChannels, Above: [2]string{"Channels", Path + "channels"},
 		Lead: "Now let an adapter attach to it. This page shows when it does.",
-	}, createdPage(rows[0], made.Token, c.URL))
+	}, createdPage(rows[0], made.Token, c.place()))
 	return nil
 }
 

@@ -20,6 +20,8 @@ func (c *console) channels(mux *routes) {
 	mux.HandleFunc("GET "+at+"/{id}/edit", c.page(c.editChannel))
 	mux.HandleFunc("POST "+at+"/{id}/edit", c.page(c.updateChannel))
 	mux.HandleFunc("POST "+at+"/{id}/enable", c.page(c.switchChannel(true)))
+	mux.HandleFunc("GET "+at+"/{id}/disable", c.page(c.askDisable))
+	mux.HandleFunc("GET "+at+"/{id}/tokens/{token}/revoke", c.page(c.askRevokeToken))
 	mux.HandleFunc("POST "+at+"/{id}/disable", c.page(c.switchChannel(false)))
 	mux.HandleFunc("POST "+at+"/{id}/test", c.page(c.testChannel))
 	mux.HandleFunc("POST "+at+"/{id}/rotate", c.page(c.rotateToken))
@@ -88,7 +90,7 @@ type channelView struct {
 	Typed   map[string]string // what was typed into the form that was refused
 	Problem *Problem          // what is wrong with it
 	Form    string            // which form that was
-	URL     string
+	Host    place
 	Now     time.Time
 }
 
@@ -139,7 +141,7 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 	if err != nil {
 		return channelView{}, err
 	}
-	v := channelView{channelRow: rows[0], Letters: letters, URL: c.URL, Now: c.Now()}
+	v := channelView{channelRow: rows[0], Letters: letters, Host: c.place(), Now: c.Now()}
 	if v.Stats, err = c.statistics(r, ch.Name, windowHour); err != nil {
 		return v, err
 	}

@@ -5,6 +5,7 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"io/fs"
@@ -24,12 +25,19 @@ const Path = "/console/"
 type Options struct {
 	API     http.Handler // of /api/v1; it takes who is logged in from the context (auth.WithHolder)
 	URL     string       // at which others reach the host
+	KeyFile string       // of the admin key, on the host's machine
 	Log     *slog.Logger
+	// Setup reports whether the code of a link opens the setup page, and whether
+	// somebody operates the host already.
+	Setup   func(ctx context.Context, code string) (opens, operated bool, err error)
 	Version string
 	Now     func() time.Time
 }
 
-type console struct{ Options }
+type console struct {
+	Options
+	mux *http.ServeMux // of its pages
+}
 
 //go:embed static
 var static embed.FS
@@ -52,8 +60,10 @@ func Patterns() []string { return (&console{}).routes().patterns }
 // New makes the handler of Path. Its requests carry who is logged in in their
 // context; one that carries nobody is sent to the login page.
 func New(o Options) http.Handler {
-	c := &console{o}
-	return c.recoverer(protect(c.routes()))
+	c := &console{Options: o}
+	mux := c.routes()
+	c.mux = mux.ServeMux
+	return c.recoverer(protect(mux))
 }
 
 func (c *console) routes() *routes {
@@ -106,7 +116,7 @@ func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = &Problem{Status: http.StatusInternalServerError, Title: "Something went wrong here", Detail: "The host's log says what."}
 	}
 	if p.Status == http.StatusUnauthorized {
-		toLogin(w, r)
+		c.toLogin(w, r)
 		return
 	}
 	p.retry(w)
@@ -138,6 +148,11 @@ func back(w http.ResponseWriter, r *http.Request, path, done string) error {
 	giveNotice(w, r, done)
 	http.Redirect(w, r, path, http.StatusSeeOther) //nolint:gosec // G710: a page of the console, see where
 	return nil
+}
+
+// backRefused is back where what was asked for was not done.
+func backRefused(w http.ResponseWriter, r *http.Request, path, why string) error {
+	return back(w, r, path, refusedNotice+why)
 }
 
 // policy lets a page load what this host serves and nothing else. Images may be

@@ -13,6 +13,7 @@ import (
 func (c *console) dead(mux *routes) {
 	mux.HandleFunc("GET "+Path+"dead", c.page(c.showDead))
 	mux.HandleFunc("POST "+Path+"dead/{id}/replay", c.page(c.replay))
+	mux.HandleFunc("GET "+Path+"dead/{id}/{act}", c.page(c.toLetter))
 	mux.HandleFunc("GET "+Path+"dead/replay", c.page(c.askReplayAll))
 	mux.HandleFunc("POST "+Path+"dead/replay", c.page(c.replayAll))
 	mux.HandleFunc("GET "+Path+"dead/replays/{id}", c.page(c.showReplay))
@@ -26,6 +27,7 @@ type deadList struct {
 	Reason   string
 	Channels []option
 	Letters  []api.DeadLetter
+	Refusals []string       // of each letter, the adapter's words
 	Counts   api.DeadCounts // of the channel, or of all
 	Running  []api.Replay   // that go on
 	Next     string
@@ -90,17 +92,45 @@ func (c *console) showDead(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	page.Letters, page.Next = list.DeadLetters, list.NextCursor
+	for _, l := range page.Letters {
+		why, err := c.refusalOf(r, l.Message)
+		if err != nil {
+			return err
+		}
+		page.Refusals = append(page.Refusals, why)
+	}
 	c.show(w, r, http.StatusOK, view{
 		Title: "Dead letters", Nav: navDead, Lead: "Messages that failed or expired, the newest first. Nothing is lost: each can be replayed.",
 	}, deadPage(page))
 	return nil
 }
 
-// replay sends one message again.
+// toLetter leads from where a letter is replayed, which is no page, to its story.
+func (c *console) toLetter(w http.ResponseWriter, r *http.Request) error {
+	if r.PathValue("act") != "replay" {
+		return &Problem{Status: http.StatusNotFound, Title: "No such page"}
+	}
+	http.Redirect(w, r, storyPath(r.PathValue("id")), http.StatusSeeOther)
+	return nil
+}
+
+// replay sends one message again. If that is refused, the page it was asked for on says why.
 func (c *console) replay(w http.ResponseWriter, r *http.Request) error {
+	asked, err := form(w, r)
+	if err != nil {
+		return err
+	}
 	id := r.PathValue("id")
 	var out sent
-	if err := c.call(r, http.MethodPost, "/dead-letters/"+url.PathEscape(id)+"/replay", nil, &out); err != nil {
+	err = c.call(r, http.MethodPost, "/dead-letters/"+url.PathEscape(id)+"/replay", nil, &out)
+	if p := (*Problem)(nil); asProblem(err, &p) && p.Status >= 409 && p.Status != http.StatusInternalServerError {
+		from := storyPath(id)
+		if asked.Has("from") {
+			from = local(asked.Get("from"))
+		}
+		return backRefused(w, r, from, "Message "+id+" was not replayed. "+refusedWords(p))
+	}
+	if err != nil {
 		return err
 	}
 	said := wordsOf(out.State, "")

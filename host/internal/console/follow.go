@@ -172,7 +172,11 @@ func (f *follower) show(m api.Message) error {
 	if m.ID > f.after {
 		f.after, id = m.ID, m.ID
 	}
-	return f.send("message", m.ID, id, bubbleOf(bubble{Message: m, Channel: f.channel.Name}))
+	why, err := f.c.refusalOf(f.r, m)
+	if err != nil {
+		return err
+	}
+	return f.send("message", m.ID, id, bubbleOf(bubble{Message: m, Channel: f.channel.Name, Refusal: why}))
 }
 
 // send sends HTML for a message: all of it, or the text alone.

@@ -17,7 +17,8 @@ const maxOpen = 16 << 10
 
 func (c *console) login(mux *routes) {
 	mux.HandleFunc("GET "+Path+"login", c.open(c.showLogin))
-	mux.HandleFunc("POST "+Path+"login", c.open(c.doLogin))
+	mux.HandleFunc("POST "+Path+"login", c.openTo(maxKept+maxOpen, c.doLogin))
+	mux.HandleFunc("GET "+Path+"session", c.session)
 	mux.HandleFunc("POST "+Path+"logout", c.open(c.doLogout))
 	mux.HandleFunc("GET "+Path+"setup", c.open(c.showSetup))
 	mux.HandleFunc("POST "+Path+"setup", c.open(c.doSetup))
@@ -25,8 +26,13 @@ func (c *console) login(mux *routes) {
 
 // open makes the handler of a page that needs nobody to be logged in.
 func (c *console) open(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return c.openTo(maxOpen, h)
+}
+
+// openTo is open for a form of at most so many bytes.
+func (c *console) openTo(most int64, h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxOpen)
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		err := r.ParseForm()
 		if err != nil {
 			err = &Problem{Status: http.StatusBadRequest, Title: "Not understood", Detail: "The form is too large or broken."}
@@ -49,28 +55,12 @@ func local(next string) string {
 	return next
 }
 
-// toLogin sends the browser to the login page, and from there back to the page
-// that it wanted.
-func toLogin(w http.ResponseWriter, r *http.Request) {
-	to := Path + "login"
-	if r.Header.Get("HX-Request") != "" { // the page is to change, not a part of it
-		if u, err := url.Parse(r.Header.Get("HX-Current-URL")); err == nil && u.Path != "" {
-			to += "?next=" + url.QueryEscape(local(u.RequestURI()))
-		}
-		w.Header().Set("HX-Redirect", to)
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
-	if r.Method == http.MethodGet && r.URL.Path != Path {
-		to += "?next=" + url.QueryEscape(local(r.URL.RequestURI()))
-	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
-}
-
 // loginForm is what the login page shows.
 type loginForm struct {
 	Name, Next string
 	Wrong      string // why nobody was let in
+	Why        string // why the page is shown; "" = it was asked for
+	Kept       *kept  // what was typed before; nil = nothing
 }
 
 func (c *console) showLogin(w http.ResponseWriter, r *http.Request) error {
@@ -79,18 +69,26 @@ func (c *console) showLogin(w http.ResponseWriter, r *http.Request) error {
 		http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // G710: next is a path of this host, see local
 		return nil
 	}
-	c.show(w, r, http.StatusOK, view{Title: "Log in", Bare: true}, loginPage(loginForm{Next: next}))
+	f := loginForm{Next: next}
+	if r.Form.Has("ended") {
+		f.Why = "Your session has ended: you were logged out elsewhere, or were away for long."
+	}
+	c.show(w, r, http.StatusOK, view{Title: "Log in", Bare: true}, loginPage(f))
 	return nil
 }
 
 func (c *console) doLogin(w http.ResponseWriter, r *http.Request) error {
-	f := loginForm{Name: r.PostForm.Get("name"), Next: local(r.PostForm.Get("next"))}
+	f := loginForm{Name: r.PostForm.Get("name"), Next: local(r.PostForm.Get("next")), Kept: keptFrom(r.PostForm)}
 	var made api.OpenedSession
 	err := c.call(r, http.MethodPost, "/sessions", map[string]string{"name": f.Name, "password": r.PostForm.Get("password")}, &made)
 	var p *Problem
 	switch {
 	case err == nil:
 		edge.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
+		if f.Kept != nil {
+			c.show(w, r, http.StatusOK, view{Title: "Not sent yet", Bare: true}, keptPage(f.Kept, f.Next))
+			return nil
+		}
 		http.Redirect(w, r, f.Next, http.StatusSeeOther)
 		return nil
 	case !errors.As(err, &p):
@@ -124,11 +122,29 @@ func (c *console) doLogout(w http.ResponseWriter, r *http.Request) error {
 // setupForm is what the setup page shows.
 type setupForm struct {
 	Code, Name string
+	Anew       bool // for who forgot them: there is an operator
 	Problem    *Problem
 }
 
+func (f setupForm) title() string {
+	if f.Anew {
+		return "New name and password"
+	}
+	return "Set up"
+}
+
 func (c *console) showSetup(w http.ResponseWriter, r *http.Request) error {
-	c.show(w, r, http.StatusOK, view{Title: "Set up", Bare: true}, setupPage(setupForm{Code: r.Form.Get("code")}))
+	f := setupForm{Code: r.Form.Get("code")}
+	opens, operated, err := c.Setup(r.Context(), f.Code)
+	if err != nil {
+		return err
+	}
+	if operated && !opens {
+		c.show(w, r, http.StatusOK, view{Title: "Set up already", Bare: true}, setUpAlready())
+		return nil
+	}
+	f.Anew = operated
+	c.show(w, r, http.StatusOK, view{Title: f.title(), Bare: true}, setupPage(f))
 	return nil
 }
 
@@ -149,7 +165,10 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {
 		return err
 	}
+	if _, f.Anew, err = c.Setup(r.Context(), f.Code); err != nil {
+		return err
+	}
 	f.Problem.retry(w)
-	c.show(w, r, f.Problem.Status, view{Title: "Set up", Bare: true}, setupPage(f))
+	c.show(w, r, f.Problem.Status, view{Title: f.title(), Bare: true}, setupPage(f))
 	return nil
 }

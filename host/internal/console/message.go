@@ -18,6 +18,7 @@ type bubble struct {
 	api.Message
 	Channel string // the channel's name
 	Whole   bool   // on the page of its story: more of its text
+	Refusal string // the adapter's words, of what it refused
 	Placed  bool   // in a list of many conversations: it says where it was
 }
 
@@ -58,7 +59,7 @@ func (b bubble) side() string {
 // is reports a metadata key whose value is true.
 func (b bubble) is(key string) bool { return string(b.Metadata[key]) == "true" }
 
-func (b bubble) words() saying { return wordsOf(b.State, b.Reason) }
+func (b bubble) words() saying { return wordsFor(b.Message) }
 
 // settled reports that nothing was wrong with the delivery.
 func (b bubble) settled() bool { return b.State != "failed" && b.State != "expired" }

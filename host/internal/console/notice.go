@@ -12,6 +12,9 @@ import (
 // noticeCookie carries what was done to the page that follows.
 const noticeCookie = "pontoon_notice"
 
+// refusedNotice begins a notice of what was not done.
+const refusedNotice = "\x01"
+
 // maxNotice bounds it: what is longer is cut.
 const maxNotice = 600 // bytes
 

@@ -19,7 +19,7 @@ func (c *console) pluginPages(mux *routes) {
 	mux.HandleFunc("GET "+at+"/{name}", c.page(c.showPlugin))
 	mux.HandleFunc("GET "+at+"/{name}/lines", c.page(c.pluginLines))
 	for verb, done := range map[string]string{
-		"restart": "is being stopped and started again.",
+		"restart": "was asked to stop and start again. How that goes stands below.",
 		"enable":  "is enabled and starts, now and with the host.",
 		"disable": "is disabled: it is stopped and stays off, also when the host starts again.",
 	} {
@@ -149,6 +149,16 @@ func (c *console) pluginPage(w http.ResponseWriter, r *http.Request, status int,
 func (c *console) operatePlugin(verb, done string) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name := r.PathValue("name")
+		said := done
+		if verb == "restart" {
+			before, err := get[api.Plugin](c, r, "plugins", name)
+			if err != nil {
+				return err
+			}
+			if before.State == "quarantined" {
+				said = "was let out of quarantine and asked to start. How that goes stands below."
+			}
+		}
 		err := c.call(r, http.MethodPost, join([]string{"plugins", name, verb}), nil, nil)
 		if p := (*Problem)(nil); asProblem(err, &p) && p.Status == http.StatusConflict {
 			v, err := c.loadPlugin(r)
@@ -162,7 +172,7 @@ func (c *console) operatePlugin(verb, done string) func(http.ResponseWriter, *ht
 		if err != nil {
 			return err
 		}
-		return back(w, r, where("plugins", name), "Plugin "+name+" "+done)
+		return back(w, r, where("plugins", name), "Plugin "+name+" "+said)
 	}
 }
 

@@ -3,6 +3,8 @@ package console
 import (
 	"embed"
 	"strings"
+
+	"github.com/pontoon-bridge/pontoon/docs/examples/agents"
 )
 
 //go:embed snippets
@@ -16,11 +18,24 @@ type snippet struct {
 	Text string
 	Run  string // what to type then; "" = nothing
 	Note string
+	Key  bool // it needs a key of the API
 }
 
-// snippetsOf makes the snippets of a channel. url is the host's.
-func snippetsOf(url, channel, token string) []snippet {
-	fill := strings.NewReplacer("{{url}}", url, "{{ws}}", "ws"+strings.TrimPrefix(url, "http")+"/api/v1/channels/bridge/ws", "{{token}}", token, "{{channel}}", channel)
+// place is where snippets find the host.
+type place struct {
+	url     string
+	keyFile string // of the admin key, on the host's machine
+}
+
+func (c *console) place() place { return place{c.URL, c.KeyFile} }
+
+// quoted is text as a word of a shell.
+func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// snippetsOf makes the snippets of a channel.
+func snippetsOf(at place, channel, token string) []snippet {
+	url := at.url
+	fill := strings.NewReplacer("{{url}}", url, "{{ws}}", "ws"+strings.TrimPrefix(url, "http")+"/api/v1/channels/bridge/ws", "{{token}}", token, "{{channel}}", channel, "{{keyfile}}", quoted(at.keyFile))
 	read := func(name string) string {
 		b, err := snippetFiles.ReadFile("snippets/" + name)
 		if err != nil {
@@ -45,10 +60,19 @@ func snippetsOf(url, channel, token string) []snippet {
 			Note: "In a directory of its own.",
 		},
 		{
-			Name: "curl", Text: read("send.sh"),
-			Note: "This writes to the channel as an operator, with the admin key of the data directory or one in PONTOON_KEY, while an adapter is attached or the channel has a queue. " +
+			Name: "curl", Text: read("send.sh"), Key: true,
+			Note: "This writes to the channel as an operator, on the host's machine with the admin key in the file that it names, while an adapter is attached or the channel has a queue. " +
 				"Adapters themselves need a WebSocket.",
 		},
+	}
+}
+
+// agentSnippet is a whole agent that dials in.
+func agentSnippet(at place, key string) snippet {
+	return snippet{
+		Name: "Python", File: "agent.py", Text: agents.Python,
+		Run:  "export PONTOON_URL=" + quoted(at.url) + "\nexport PONTOON_AGENT_KEY=" + quoted(key) + "\npython3 -m venv .venv\n.venv/bin/pip install --quiet websockets==15.0.1\n.venv/bin/python agent.py\n",
+		Note: "Python 3.9 or newer. It says again what it is told: what it answers is in the function answer.",
 	}
 }
 

@@ -67,7 +67,7 @@ func (c *console) nextStep(ch api.Channel, a *api.Adapter, life api.Life) string
 	case m.State == "sent":
 		return sentTo(a)
 	}
-	return wordsOf(m.State, m.Reason).Next
+	return wordsFor(m).Next
 }
 
 // waitsAfter reports whether this was the last thing that happened before the

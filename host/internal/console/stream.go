@@ -2,9 +2,11 @@ package console
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -134,21 +136,33 @@ func (s *sender) send(e event) error {
 }
 
 // liveEvents are those that pages ask for anew upon: rare ones. What happens to
-// messages is not among them, since there may be thousands a second.
+// messages is not among them, since there may be thousands a second: of those a page
+// that wants them hears once in messagesPace.
 var liveEvents = map[string]bool{
 	"adapter.attached": true, "adapter.detached": true, "plugin.state": true, "agent.attached": true, "agent.detached": true,
 }
 
+const (
+	eventMessages = "messages"
+	messagesPace  = 500 * time.Millisecond
+)
+
 // live says by name that something changed, and no more: pages then ask for
 // their part again, with the rights that they have.
 func (c *console) live(w http.ResponseWriter, r *http.Request) error {
-	out := newSender(w)
+	out := &locked{out: newSender(w)}
+	wanted := r.URL.Query().Get("message")
+	// What happens first in a pause is said at its end, with all that followed.
+	soon := &later{pace: messagesPace, do: func() { _ = out.send(event{Name: eventMessages, Data: "changed"}) }} // if it can't, the next that is sent can't either
+	defer soon.stop()
 	err := c.stream(r, "/events", nil, func(e event) error {
 		switch {
 		case liveEvents[e.Name]:
 			return out.send(event{Name: e.Name, Data: "changed"})
 		case e.Name == "":
 			return out.send(event{})
+		case wanted != "" && (e.Name == "gap" || messageEvents[e.Name] && (wanted == "*" || idOf(e) == wanted)):
+			soon.begin()
 		}
 		return nil
 	})
@@ -157,4 +171,69 @@ func (c *console) live(w http.ResponseWriter, r *http.Request) error {
 		return p
 	}
 	return nil // the browser has gone, or the host stops
+}
+
+// messageEvents are those of messages that change what a list or a story says.
+var messageEvents = map[string]bool{"message.created": true, "message.state": true}
+
+// idOf is the message that an event is about.
+func idOf(e event) string {
+	var h change
+	if json.Unmarshal([]byte(e.Data), &h) != nil {
+		return ""
+	}
+	if h.Message != nil {
+		return h.Message.ID
+	}
+	return h.ID
+}
+
+// locked is a sender for more than one goroutine.
+type locked struct {
+	mu  sync.Mutex // guards out
+	out *sender
+}
+
+func (l *locked) send(e event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.out.send(e)
+}
+
+// later does something once, a while after it was first wanted. begin and stop are
+// for one goroutine; after stop nothing is done any more.
+type later struct {
+	pace    time.Duration
+	do      func()
+	mu      sync.Mutex // guards what follows
+	timer   *time.Timer
+	pending bool
+	running sync.WaitGroup
+}
+
+func (l *later) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pending {
+		return
+	}
+	l.pending = true
+	l.running.Add(1)
+	l.timer = time.AfterFunc(l.pace, func() {
+		defer l.running.Done()
+		l.mu.Lock()
+		l.pending = false
+		l.mu.Unlock()
+		l.do()
+	})
+}
+
+// stop waits for what is being done.
+func (l *later) stop() {
+	l.mu.Lock()
+	if l.pending && l.timer.Stop() {
+		l.running.Done()
+	}
+	l.mu.Unlock()
+	l.running.Wait()
 }

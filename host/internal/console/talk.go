@@ -17,6 +17,7 @@ type talkPage struct {
 	Conversation string
 	Messages     []bubble // oldest first
 	Older, Newer string   // pages; "" = none
+	Cursor       string   // of an older page
 	Latest       bool     // it ends with the newest message, and goes on by itself
 	Draft        string   // what was typed, and not sent
 	Once         string   // tells a reply that comes twice
@@ -32,6 +33,14 @@ type messageList struct {
 }
 
 func (p talkPage) here() string { return talkPath(p.Channel.Name, p.Conversation) }
+
+// this is the page itself, which may be an older one.
+func (p talkPage) this() string {
+	if p.Latest {
+		return p.here()
+	}
+	return p.here() + "&cursor=" + url.QueryEscape(p.Cursor)
+}
 
 // follow is where what happens from now on comes from.
 func (p talkPage) follow() string {
@@ -53,7 +62,7 @@ func (c *console) showTalk(w http.ResponseWriter, r *http.Request) error {
 // talk writes the page of a conversation, with what was typed if it could not be sent.
 func (c *console) talk(w http.ResponseWriter, r *http.Request, status int, draft, fault string) error {
 	q := r.URL.Query()
-	page := talkPage{Conversation: q.Get("c"), Latest: q.Get("cursor") == "", Draft: draft, Fault: fault, Once: rand.Text()}
+	page := talkPage{Conversation: q.Get("c"), Cursor: q.Get("cursor"), Latest: q.Get("cursor") == "", Draft: draft, Fault: fault, Once: rand.Text()}
 	var err error
 	if page.Channel, err = get[api.Channel](c, r, "channels", r.PathValue("channel")); err != nil {
 		return err
@@ -62,7 +71,9 @@ func (c *console) talk(w http.ResponseWriter, r *http.Request, status int, draft
 	if err != nil {
 		return err
 	}
-	page.Messages = bubbles(page.Channel, list.Messages)
+	if page.Messages, err = c.bubbles(r, page.Channel, list.Messages); err != nil {
+		return err
+	}
 	if list.NextCursor != "" {
 		page.Older = page.here() + "&cursor=" + url.QueryEscape(list.NextCursor)
 	}
@@ -86,12 +97,28 @@ func (c *console) messagesOf(r *http.Request, ch api.Channel, conversation, curs
 }
 
 // bubbles are messages in the order that they are read in.
-func bubbles(ch api.Channel, newestFirst []api.Message) []bubble {
+func (c *console) bubbles(r *http.Request, ch api.Channel, newestFirst []api.Message) ([]bubble, error) {
 	out := make([]bubble, 0, len(newestFirst))
 	for _, m := range slices.Backward(newestFirst) {
-		out = append(out, bubble{Message: m, Channel: ch.Name})
+		why, err := c.refusalOf(r, m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, bubble{Message: m, Channel: ch.Name, Refusal: why})
 	}
-	return out
+	return out, nil
+}
+
+// refusalOf asks for the adapter's words, if it refused the message.
+func (c *console) refusalOf(r *http.Request, m api.Message) (string, error) {
+	if !refusedBy(m) {
+		return "", nil
+	}
+	life, err := get[api.Life](c, r, "messages", m.ID)
+	if p := (*Problem)(nil); asProblem(err, &p) && p.Status == http.StatusNotFound {
+		return "", nil // deleted meanwhile
+	}
+	return refusedWith(life), err
 }
 
 // maxReply bounds what can be typed, in characters.
@@ -149,6 +176,15 @@ func (c *console) reply(w http.ResponseWriter, r *http.Request) error {
 		done += " " + degradedWords(d.From, d.To, d.Reason) + "."
 	}
 	return back(w, r, talkPath(r.PathValue("channel"), conversation)+"#m-"+out.ID, done)
+}
+
+// refusedWords says why something was refused and what to do next, in the words of the
+// table where it has some.
+func refusedWords(p *Problem) string {
+	if s, ok := reasons[strings.TrimPrefix(p.Type, "urn:pontoon:")]; ok {
+		return s.Mean + " " + s.Next
+	}
+	return p.Error()
 }
 
 // notSent says why a reply was refused, in the words of the table where it has some.

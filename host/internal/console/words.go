@@ -27,10 +27,10 @@ var states = map[string]saying{
 // reasons explains every store.Reason.
 var reasons = map[string]saying{
 	"adapter_not_attached": {"No adapter", "No adapter was attached, and the channel keeps no queue.", "Attach an adapter, or turn the channel's queue on; then replay it.", fault},
-	"rejected":             {"Refused", "It was refused for good: by the platform, as the adapter says, or because this user may not speak in the channel.", "The message's story has the adapter's words. Who may speak is the channel's setting allow_users.", fault},
+	"rejected":             {"Refused", "The platform refused it for good, as the adapter says.", "Mend what it names, then replay it.", fault},
 	"queue_full":           {"Queue full", "As many messages as the channel allows were waiting already.", "Find out why the adapter does not take them, or raise the channel's queue length; then replay it.", fault},
 	"unknown_outcome":      {"Outcome unknown", "It broke off half-way: the platform may have shown the message, or the agent may have answered.", "Look at the platform first. A replay may show it a second time.", warning},
-	"retries_exhausted":    {"Gave up", "The adapter refused it for now, again and again, as often as the channel allows.", "The message's story has the adapter's words. When the platform takes messages again, replay it.", fault},
+	"retries_exhausted":    {"Gave up", "The adapter refused it for now, again and again, as often as the channel allows.", "When the platform takes messages again, replay it.", fault},
 	"ttl":                  {"Waited too long", "Nobody took it for as long as a message may wait in this channel.", "Attach an adapter, then replay it; the channel's queue says how long messages wait.", warning},
 	"frame_too_large":      {"Too large", "It does not fit into what the adapter can take, not even in its plainest form.", "Send something smaller: a replay fails in the same way.", fault},
 	"agent_away":           {"Agent away", "The agent could not be reached for as long as a message may wait in this channel, or too many waited already.", "Bring the agent back, or give the channel another one; then replay it.", fault},
@@ -47,6 +47,32 @@ var happenings = map[string]string{
 	"session lost":    "The adapter's connection ended before it answered: it waits to be sent again",
 	"sent once more":  "Sent once more, since the adapter did not answer",
 	"waits":           "It waits for its agent",
+}
+
+// silenced is the reason rejected of what a user said: there is no platform that refused.
+var silenced = saying{"Failed: refused", "This user may not speak in the channel.", "Who may speak is the channel's policy.", fault}
+
+// wordsFor explains where a message stands.
+func wordsFor(m api.Message) saying {
+	if m.Direction == "in" && m.Reason == "rejected" {
+		return silenced
+	}
+	return wordsOf(m.State, m.Reason)
+}
+
+// refusedWith is what the adapter said last when it refused a message; "" = nothing.
+func refusedWith(life api.Life) string {
+	for i := len(life.Life) - 1; i >= 0; i-- {
+		if e := life.Life[i]; e.What == "refused" || e.What == "refused for now" {
+			return clip(e.Detail, 500)
+		}
+	}
+	return ""
+}
+
+// refusedBy reports whether the adapter may have said why a message failed.
+func refusedBy(m api.Message) bool {
+	return m.Direction == "out" && m.State == "failed" && (m.Reason == "rejected" || m.Reason == "retries_exhausted")
 }
 
 // wordsOf explains a state with its reason. What is not in the tables is shown as

@@ -92,6 +92,13 @@ func foreign(r *http.Request) bool {
 	return false // CrossOriginProtection's business
 }
 
+// HasSession reports whether the request brings the cookie of a session, of one that
+// has ended too.
+func HasSession(r *http.Request) bool {
+	_, ok := sessionSecret(r)
+	return ok
+}
+
 // SetSession gives the browser the cookie of a session.
 func SetSession(w http.ResponseWriter, r *http.Request, secret string, expires time.Time) {
 	http.SetCookie(w, sessionCookie(r, secret, expires))

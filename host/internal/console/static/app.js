@@ -133,5 +133,23 @@
 		p.textContent = "The host does not answer. What is shown here may be old.";
 		main.prepend(p);
 	});
-	document.addEventListener("htmx:afterOnLoad", () => document.getElementById("unreached")?.remove());
+	document.addEventListener("htmx:afterOnLoad", (e) => {
+		document.getElementById("unreached")?.remove();
+		if (e.detail.xhr.status !== 401) document.getElementById("logged-out")?.remove();
+	});
+	// A session that has ended is said in the page, which stays with what is typed in it:
+	// at the form that was sent, else at the beginning.
+	document.addEventListener("htmx:beforeSwap", (e) => {
+		if (e.detail.xhr.status !== 401) return;
+		const form = e.detail.requestConfig?.elt.closest("form");
+		const old = document.getElementById("logged-out");
+		if (old && !form) return;
+		const t = document.createElement("template");
+		t.innerHTML = e.detail.xhr.responseText;
+		const said = t.content.getElementById("logged-out");
+		if (!said) return;
+		old?.remove();
+		(form ?? document.getElementById("main"))?.prepend(said);
+		if (form) said.scrollIntoView({ block: "nearest" });
+	});
 })();

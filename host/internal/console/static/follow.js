@@ -40,6 +40,7 @@
 
 		alive() {
 			this.failures = 0;
+			this.out = false;
 			this.show("on");
 			this.watch();
 		}
@@ -54,17 +55,19 @@
 			clearTimeout(this.quiet);
 			clearTimeout(this.later);
 			const wait = retry[Math.min(this.failures, retry.length - 1)];
-			if (this.failures++ > 0) this.show("lost");
+			if (this.failures++ > 0) this.show(this.out ? "out" : "lost");
 			else this.doubt = setTimeout(() => this.show("lost"), 1500);
 			this.later = setTimeout(() => this.open(), wait);
-			if (this.failures % 5 === 0) this.knock();
+			this.knock();
 		}
 
-		// knock finds out whether we are still logged in.
+		// knock finds out whether we are still logged in. The page stays, with what was
+		// typed in it: it goes on by itself when somebody logs in elsewhere.
 		async knock() {
 			try {
-				const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-				if (answer.redirected) location.reload();
+				const answer = await fetch(this.log.dataset.session);
+				this.out = answer.status === 401;
+				if (this.out) this.show("out");
 			} catch { /* the host is gone: go on trying */ }
 		}
 
