@@ -21,7 +21,7 @@ func (c *console) toLogin(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Header.Get("Accept") == "text/event-stream":
 		http.Error(w, "not logged in", http.StatusUnauthorized) // EventSource gives up on what is no event stream
-	case htmx && !(boosted && read):
+	case htmx && (!boosted || !read):
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(http.StatusUnauthorized)
 		if err := loggedOut(!read).Render(r.Context(), w); err != nil {
