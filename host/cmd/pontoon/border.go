@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
@@ -87,6 +88,22 @@ func maxBody(r *http.Request) int64 {
 		return agui.MaxBody
 	}
 	return edge.DefaultMaxBody
+}
+
+// links is account.Link for the console. Its answer tells a guesser as much as the API's
+// does, so it counts as that: an address with too many guesses sees the form, whatever it
+// shows.
+func (b *border) links(account *auth.Account) func(ctx context.Context, remote, code string) (opens, operated bool, err error) {
+	return func(ctx context.Context, remote, code string) (opens, operated bool, err error) {
+		if b.failures.Allow(remote, edge.Links) > 0 {
+			_, operated, err = account.Link(ctx, "")
+			return true, operated, err
+		}
+		if opens, operated, err = account.Link(ctx, code); err == nil && !opens && code != "" {
+			b.failures.Failed(remote, edge.Links, code)
+		}
+		return opens, operated, err
+	}
 }
 
 // serve looks after the certificate until ctx ends.

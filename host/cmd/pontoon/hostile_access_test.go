@@ -198,6 +198,20 @@ func (h *host) guessesLinks(t *testing.T, near func(string) string) (tries, thro
 	if limited == 0 {
 		t.Errorf("%d codes of setup links were looked at", tries)
 	}
+	// The page that a link opens tells no more.
+	shown := map[string]int{}
+	for range 50 {
+		_, page := h.ask("GET", "/console/setup?code="+near(code), "", "X-Forwarded-For", "203.0.113.52")
+		switch {
+		case strings.Contains(page, "set up already"):
+			shown["told"]++
+		case strings.Contains(page, "Password again"):
+			shown["limited"]++
+		}
+	}
+	if shown["limited"] == 0 || shown["told"]+shown["limited"] < 49 {
+		t.Errorf("the setup page shows %v", shown)
+	}
 	if resp := setUp(code, "203.0.113.51"); resp.StatusCode != http.StatusCreated {
 		t.Errorf("the setup link itself: %s", resp.Status)
 	}

@@ -154,7 +154,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 	})
-	srv := border.edge.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: account.Link}, gate, border.failures, seen))
+	srv := border.edge.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: border.links(account)}, gate, border.failures, seen))
 	link, err := account.Begin(ctx)
 	if err != nil {
 		return err

@@ -27,9 +27,9 @@ type Options struct {
 	URL     string       // at which others reach the host
 	KeyFile string       // of the admin key, on the host's machine
 	Log     *slog.Logger
-	// Setup reports whether the code of a link opens the setup page, and whether
-	// somebody operates the host already.
-	Setup   func(ctx context.Context, code string) (opens, operated bool, err error)
+	// Setup reports whether the code of a link, from an address, opens the setup page,
+	// and whether somebody operates the host already.
+	Setup   func(ctx context.Context, remote, code string) (opens, operated bool, err error)
 	Version string
 	Now     func() time.Time
 }

@@ -135,7 +135,7 @@ func (f setupForm) title() string {
 
 func (c *console) showSetup(w http.ResponseWriter, r *http.Request) error {
 	f := setupForm{Code: r.Form.Get("code")}
-	opens, operated, err := c.Setup(r.Context(), f.Code)
+	opens, operated, err := c.Setup(r.Context(), r.RemoteAddr, f.Code)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {
 		return err
 	}
-	if _, f.Anew, err = c.Setup(r.Context(), f.Code); err != nil {
+	if _, f.Anew, err = c.Setup(r.Context(), r.RemoteAddr, f.Code); err != nil {
 		return err
 	}
 	f.Problem.retry(w)
