@@ -110,10 +110,14 @@ func TestKeys(t *testing.T) {
 		t.Errorf("a deleted key gets %d", got)
 	}
 	holds(t, h.cli("key", "list"), "app")
-	for name, words := range map[string][]string{
-		"errScope": {"key", "create", "x", "--scope", "all"}, "errNoScope": {"key", "create", "x"}, "errNobody": {"key", "delete", "nobody"},
+	for name, c := range map[string]struct {
+		words []string
+		code  int
+	}{
+		"errScope": {[]string{"key", "create", "x", "--scope", "all"}, 2}, "errNoScope": {[]string{"key", "create", "x"}, 2},
+		"errNobody": {[]string{"key", "delete", "nobody"}, 1},
 	} {
-		if r := runCommand(t, h.env(), "", words...); r.code != 1 || r.err == "" {
+		if r := runCommand(t, h.env(), "", c.words...); r.code != c.code || r.err == "" {
 			t.Errorf("%s: exit status %d, %q", name, r.code, r.err)
 		}
 	}

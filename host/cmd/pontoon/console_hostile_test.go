@@ -19,7 +19,7 @@ import (
 // to the web, a mail program, the console or an attachment.
 const strange = `[...document.querySelectorAll('main *')].filter(e =>
 	!['A', 'ARTICLE', 'AUDIO', 'B', 'BLOCKQUOTE', 'BR', 'BUTTON', 'CODE', 'DD', 'DEL', 'DIV', 'DL', 'DT', 'EM', 'FIELDSET', 'FIGCAPTION', 'FIGURE', 'FORM', 'H1', 'H2', 'H3', 'HEADER', 'HR', 'IMG',
-	  'INPUT', 'LABEL', 'LEGEND', 'LI', 'MARK', 'NAV', 'OL', 'OPTION', 'P', 'PRE', 'SECTION', 'SELECT', 'SMALL', 'SPAN', 'STRONG', 'SUMMARY', 'DETAILS', 'TABLE', 'TBODY', 'TD', 'TEXTAREA', 'TH', 'THEAD', 'TIME',
+	  'INPUT', 'LABEL', 'LEGEND', 'LI', 'MARK', 'NAV', 'OL', 'OPTION', 'P', 'PRE', 'Q', 'SECTION', 'SELECT', 'SMALL', 'SPAN', 'STRONG', 'SUMMARY', 'DETAILS', 'TABLE', 'TBODY', 'TD', 'TEXTAREA', 'TH', 'THEAD', 'TIME',
 	  'TFOOT', 'TR', 'UL', 'VIDEO', 'CAPTION', 'svg', 'path'].includes(e.tagName) && !e.closest('figure.chart > svg') ||
 	[...e.attributes].some(a => a.name.startsWith('on') || ['style', 'srcdoc', 'formaction', 'xlink:href', 'background'].includes(a.name)) ||
 	e.tagName === 'A' && !/^(https?:|mailto:)/.test(e.href) ||

@@ -18,7 +18,8 @@ import (
 // pieces are the routes that show no page: parts of pages, and streams.
 var pieces = []string{
 	"GET /console/live", "GET /console/channels/{id}/attached", "GET /console/channels/{channel}/frames/live", "GET /console/conversations/{channel}/live",
-	"GET /console/pictures/charts", "GET /console/plugins/{name}/lines",
+	"GET /console/pictures/charts", "GET /console/plugins/{name}/lines", "GET /console/session",
+	"GET /console/dead/{id}/{act}", // leads to the message's story
 }
 
 // unseen are the patterns of pages that none of the paths (below /console/) is of.
@@ -94,6 +95,10 @@ func TestConsolePages(t *testing.T) {
 		frame{"type": "file", "fileName": "a\u202egnp.exe", "url": "https://example.org/x", "sizeBytes": -1, "mimeType": "application/octet-stream"}}})
 	eventually(t, "the odd file is there", func() bool { return len(h.history("support")) > 2 })
 	message := h.history("support")[0].ID
+	var tokens struct{ Tokens []struct{ ID string } }
+	h.must(&tokens, "GET", "/channels/support/tokens", "")
+	var keys struct{ Keys []struct{ ID string } }
+	h.must(&keys, "GET", "/agents/helper/keys", "")
 	seen := []string{}
 	look := func(p *browser.Tab, name, path string) {
 		p.Go(h.url + "/console/" + path)
@@ -107,7 +112,9 @@ func TestConsolePages(t *testing.T) {
 		"agent-new": "agents/new?kind=websocket", "agent-new-webhook": "agents/new?kind=webhook", "conversations": "conversations", "found": "conversations?q=hello",
 		"conversation": "conversations/support?c=" + url.QueryEscape("room/1"), "message": "messages/" + message, "dead-letters": "dead", "account": "account", "missing": "no-such-page",
 		"pictures": "pictures", "pictures-day": "pictures?window=day&channel=support", "access": "access", "key": "access/" + key.ID, "audit": "audit", "audit-filtered": "audit?action=key",
-		"frames-support": "channels/support/frames", "replay-ask": "dead/replay?channel=doubtful", "replay": "dead/replays/" + replay.ID,
+		"channel-disable": "channels/support/disable", "token-revoke": "channels/support/tokens/" + tokens.Tokens[0].ID + "/revoke",
+		"agent-key-revoke": "agents/helper/keys/" + keys.Keys[0].ID + "/revoke",
+		"frames-support":   "channels/support/frames", "replay-ask": "dead/replay?channel=doubtful", "replay": "dead/replays/" + replay.ID,
 	} {
 		look(p, name, path)
 	}
@@ -131,7 +138,7 @@ func TestConsolePages(t *testing.T) {
 	p.Shows("not known to this host")
 	p.Go(h.url + "/console/plugins/broken")
 	p.Press("Lift the quarantine and start")
-	p.Shows("is being stopped and started again")
+	p.Shows("was let out of quarantine")
 	p.Is("its lines come by themselves", "document.querySelectorAll('.log li').length > 6")
 
 	if err := os.WriteFile(file, []byte("plugins:\n  - {name: webchat, comand: [x]}\n"), 0o600); err != nil {

@@ -210,10 +210,11 @@ func (c *crew) frames(t *testing.T) {
 	eventually(t, "its frames are kept, and counted alike", func() bool {
 		var got list
 		c.must(&got, http.MethodGet, "/channels/"+name+"/frames?cursor="+was.Next, "")
-		in, out, said, answered := uint64(0), uint64(0), false, false
+		in, out, said, answered, acked := uint64(0), uint64(0), false, false, false
 		for _, f := range got.Frames {
 			said = said || f.Direction == "in" && f.Type == "message" && f.Verdict == "accepted"
 			answered = answered || f.Direction == "out" && f.Type == "send" && f.Verdict == "written"
+			acked = acked || f.Direction == "in" && f.Type == "message_ack" // nothing comes behind it
 			if f.Direction == "in" {
 				in++
 			} else {
@@ -221,7 +222,7 @@ func (c *crew) frames(t *testing.T) {
 			}
 		}
 		after = shown()
-		return said && answered && after.FramesIn-before.FramesIn == in && after.FramesOut-before.FramesOut == out
+		return said && answered && acked && after.FramesIn-before.FramesIn == in && after.FramesOut-before.FramesOut == out
 	})
 	if after.RoundTripMS != nil {
 		t.Errorf("answered a ping within %g ms before one was sent", *after.RoundTripMS)

@@ -96,11 +96,6 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 func (f *inbound) done(r store.Result) {
 	c := f.a.channel
 	kept := r.Err == nil || errors.Is(r.Err, store.ErrDuplicate)
-	if r.Err != nil && kept && f.unit.Cursor != "" {
-		// Where the adapter is by now, or repeats are all that it would ever read. In
-		// the next commit: one that is lost costs some repeats more.
-		c.hub.Store.Append(&store.Unit{Chain: c.chain, Cursor: f.unit.Cursor})
-	}
 	if kept { // acknowledged, then answered
 		f.a.port.Settled(f.ref, nil)
 		f.follow(r.Err != nil)
