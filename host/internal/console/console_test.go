@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -52,7 +53,10 @@ func TestLoginTooOften(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = w.Write([]byte(`{"status":429,"title":"Too Many Requests","detail":"too many"}`))
 	})
-	h := New(Options{API: operate, Log: slog.New(slog.DiscardHandler), Version: "test", Now: time.Now})
+	h := New(Options{
+		API: operate, Log: slog.New(slog.DiscardHandler), Version: "test", Now: time.Now,
+		Setup: func(context.Context, string, string) (bool, bool, error) { return true, false, nil },
+	})
 	for _, path := range []string{"login", "setup"} {
 		r := httptest.NewRequest("POST", Path+path, strings.NewReader("name=ada&password=wrong&again=wrong"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
