@@ -83,6 +83,9 @@ WHERE m.direction = 0 AND m.state = sqlc.arg(received) ORDER BY p.message;
 -- name: Told :many
 SELECT p.message FROM pending p JOIN message m ON m.id = p.message WHERE m.direction = 0 AND p.tries > 0 ORDER BY p.message;
 
+-- name: PendingChannels :many
+SELECT DISTINCT channel FROM pending;
+
 -- name: CountPending :one
 SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
 WHERE p.channel = sqlc.arg(channel) AND m.direction = 1;

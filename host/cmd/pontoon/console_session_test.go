@@ -49,7 +49,9 @@ func TestConsoleLoggedOut(t *testing.T) {
 	q.Press("Make the channel")
 	q.Shows("typed-name is ready")
 
-	// A page that is asked for says why it is not shown.
+	// A page that is asked for says why it is not shown, if no other was told before.
+	p.Go("about:blank")
+	q.Go("about:blank")
 	h.must(nil, "DELETE", "/sessions", "")
 	other.Scripts(false)
 	other.Go(h.url + "/console/channels")

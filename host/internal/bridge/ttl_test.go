@@ -43,32 +43,42 @@ func TestTTL(t *testing.T) {
 // What is replayed may wait as long as if it were new, and no longer.
 func TestTTLOfReplayed(t *testing.T) {
 	t.Parallel()
-	const ttl = 10 * time.Second
-	h := start(t, func(s *setup) { s.ttl = ttl })
+	var wall clock
+	set := func(s *setup) { s.store.Now = wall.now }
+	h := start(t, set)
 	row, nobody := h.channel("t", withQueue), h.channel("nobody", withQueue)
+	short := h.channel("short", withQueue, func(c *store.Channel) { c.Limits.TTLSeconds = 1 })
 	const many = 70 // more than are looked through at a time
 	in := func(state string) (lines []string) {
 		for i := range many {
 			lines = append(lines, fmt.Sprintf("out %s %d", state, i))
 		}
-		return append(lines, "out "+state+" last")
+		return lines
+	}
+	later := func(d time.Duration) { // of a host that runs, it would be a jump of the clock
+		wall.jump(d)
+		h = h.again(set)
 	}
 	h.mustSend(nobody, "c", "x")
 	for i := range many {
 		h.mustSend(row, fmt.Sprint("c", i%2), fmt.Sprint(i))
 	}
-	h.mustSend(row, "c2", "last")
+	later(48 * time.Hour)
 	h.wantHistory(row, in("expired/ttl")...)
 	h.wantHistory(nobody, "out expired/ttl x")
 	h.operator("POST", "/dead-letters/replay", "", 202)
-	h.wantHistory(row, in("queued")...)
-	time.Sleep(ttl / 3) // looked through every quarter
+	later(time.Hour)
+	h.mustSend(short, "c", "1")
+	h.wantHistory(short, "out expired/ttl 1")
+	h.mustSend(short, "c", "2")
+	h.wantHistory(short, "out expired/ttl 1", "out expired/ttl 2") // by when all queues were looked through
 	h.wantHistory(row, in("queued")...)
 	c := h.attach11(t, row, "ack")
-	for range many + 1 {
+	for range many {
 		c.ok(c.nextSent("send").MessageID)
 	}
 	h.wantHistory(row, in("delivered")...)
 	h.wantHistory(nobody, "out queued x")
+	later(24 * time.Hour)
 	h.wantHistory(nobody, "out expired/ttl x")
 }

@@ -281,6 +281,9 @@ func (h *Hub) Remove(key int64) {
 // stopped: when the channel's adapter is back, so that the answer finds it, or
 // after RecoverGrace. Call it once, before anything attaches.
 func (h *Hub) Recover(ctx context.Context) (int, error) {
+	if err := h.openQueues(ctx); err != nil {
+		return 0, err
+	}
 	open, err := h.Store.Unanswered(ctx)
 	if err != nil {
 		return 0, err
@@ -319,6 +322,28 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 	}
 	h.spawn(h.unparkAll)
 	return n, nil
+}
+
+// openQueues makes the clock look after the channels with messages that wait, whether
+// or not anybody uses them: what has waited for too long expires.
+func (h *Hub) openQueues(ctx context.Context) error {
+	keys, err := h.Store.PendingChannels(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		row, err := h.Store.ChannelByKey(ctx, key)
+		if errors.Is(err, store.ErrNotFound) { // deleted, about to be swept
+			continue
+		}
+		if err == nil {
+			_, err = h.channel(ctx, row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // all lists the channels that were used in this process.

@@ -278,6 +278,15 @@ func (s *Store) Dead(ctx context.Context, channel int64, why Reason, before Mess
 	}))
 }
 
+// PendingChannels are the channels that have unfinished messages.
+func (s *Store) PendingChannels(ctx context.Context) ([]int64, error) {
+	keys, err := s.read.PendingChannels(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read channels with queues: %w", err)
+	}
+	return keys, nil
+}
+
 // CountPending is how many messages of a channel are queued.
 func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) {
 	return s.read.CountPending(ctx, channel)

@@ -455,6 +455,33 @@ func (q *Queries) OldestQueued(ctx context.Context, arg OldestQueuedParams) ([]i
 	return items, nil
 }
 
+const pendingChannels = `-- name: PendingChannels :many
+SELECT DISTINCT channel FROM pending
+`
+
+func (q *Queries) PendingChannels(ctx context.Context) ([]int64, error) {
+	rows, err := q.db.QueryContext(ctx, pendingChannels)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []int64{}
+	for rows.Next() {
+		var channel int64
+		if err := rows.Scan(&channel); err != nil {
+			return nil, err
+		}
+		items = append(items, channel)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pendingOfChannel = `-- name: PendingOfChannel :many
 SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM pending p JOIN entry m ON m.id = p.message
 WHERE p.channel = ?1 AND p.message > ?2 AND m.state = ?3
