@@ -13,8 +13,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -26,7 +26,7 @@ type agents struct {
 
 // openAgents names the kinds of agents and makes those of the database. url is
 // where others reach the host.
-func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, gate *auth.Gate, failures *edge.Failures, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
+func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, gate *auth.Gate, failures *netguard.Failures, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
 	adopt := adopter{store: st, roster: r, hub: h, log: log}
 	a := &agents{
 		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log}),

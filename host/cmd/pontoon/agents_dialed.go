@@ -4,8 +4,8 @@ import (
 	"log/slog"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -16,13 +16,13 @@ func registerDialed(r *agent.Roster, log *slog.Logger) {
 		Secrets: []string{"secret", "secrets", "headers"},
 		Fields:  agent.WebhookFields,
 		Fill:    agent.FillWebhook, Check: agent.CheckWebhook,
-		Make: func(row store.Agent) (hub.Agent, error) { return agent.NewWebhook(row.Config, dial.Options{}) },
+		Make: func(row store.Agent) (hub.Agent, error) { return agent.NewWebhook(row.Config, safehttp.Options{}) },
 	})
 	r.Register("agui", agent.Kind{
 		About:   "Is run with the conversation by AG-UI; its events become messages (docs/agents-agui.md)",
 		Secrets: []string{"headers"},
 		Fields:  agent.AGUIFields,
 		Check:   agent.CheckAGUI,
-		Make:    func(row store.Agent) (hub.Agent, error) { return agent.NewAGUI(row.Config, dial.Options{}, log) },
+		Make:    func(row store.Agent) (hub.Agent, error) { return agent.NewAGUI(row.Config, safehttp.Options{}, log) },
 	})
 }

@@ -21,10 +21,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 )
 
-// canaries are secrets by what they are: one of each kind that a host gets to
+// canaries are planted by what they are: one of each kind that a host gets to
 // know. Whoever adds a kind adds a line, uses it in exercise, rightly and wrongly,
 // and is told where it shows.
 var canaries = map[string]string{
@@ -70,10 +70,10 @@ func forms(secret string) map[string]string {
 	return all
 }
 
-// shows says where and how a text has one of the secrets.
-func shows(t *testing.T, where, text string, secrets map[string]string) {
+// shows says where and how a text has one of the planted.
+func shows(t *testing.T, where, text string, planted map[string]string) {
 	t.Helper()
-	for kind, secret := range secrets {
+	for kind, secret := range planted {
 		for how, form := range forms(secret) {
 			if at := strings.Index(text, form); at >= 0 {
 				t.Errorf("%s shows in %s, %s: %.300q", kind, where, how, text[max(0, at-150):])
@@ -105,20 +105,20 @@ func TestCanaryForms(t *testing.T) {
 func TestCanaries(t *testing.T) {
 	t.Parallel()
 	p := newCanaryPit(t)
-	secrets := p.exercise()
+	planted := p.exercise()
 	for where, text := range p.outputs() {
-		shows(t, where, text, secrets)
+		shows(t, where, text, planted)
 	}
-	p.checkProcesses(secrets)
+	p.checkProcesses(planted)
 	p.stop()
 	for where, text := range p.files() {
-		shows(t, where, text, secrets)
+		shows(t, where, text, planted)
 	}
 	if log := p.errs.String(); len(lines(log)) < 20 || !strings.Contains(log, "level=DEBUG") || !strings.Contains(log, "hostile: can't log in with ***") {
 		t.Errorf("the log says too little to prove anything: %s", log)
 	}
-	shows(t, "the end's log", p.errs.String()+p.out.String(), secrets)
-	p.wrongKeys(secrets)
+	shows(t, "the end's log", p.errs.String()+p.out.String(), planted)
+	p.wrongKeys(planted)
 }
 
 // canaryPit is a host that gets to know every canary.
@@ -139,7 +139,7 @@ func newCanaryPit(t *testing.T) *canaryPit {
 	p.write()
 	p.host = &host{t: t, data: filepath.Join(t.TempDir(), "data"), args: []string{"--verbose", "--plugins", p.file}, wrap: []string{
 		"env", "PONTOON_BRIDLE_JWT_SECRET=" + canaries["Bridle JWT secret"], "PONTOON_BRIDLE_API_KEY=" + canaries["Bridle API key"],
-		seal.EnvKey + "=" + canaries["master key"], "PLUGIN_SECRET_ENV=" + canaries["plugin secret of environment"],
+		secrets.EnvKey + "=" + canaries["master key"], "PLUGIN_SECRET_ENV=" + canaries["plugin secret of environment"],
 	}}
 	p.start("127.0.0.1:0")
 	return &canaryPit{p, map[string]string{}}
@@ -184,20 +184,20 @@ func (p *canaryPit) get(path, bearer string) {
 // exercise uses every secret, rightly and wrongly, and returns them with those
 // that the host made.
 func (p *canaryPit) exercise() map[string]string {
-	secrets := map[string]string{"admin key": p.key}
+	planted := map[string]string{"admin key": p.key}
 	for kind, secret := range canaries {
-		secrets[kind] = secret
+		planted[kind] = secret
 	}
-	p.tokens(secrets)
-	p.keys(secrets)
+	p.tokens(planted)
+	p.keys(planted)
 	p.agents()
 	p.stored()
 	p.plugged()
-	p.broken(secrets)
-	return secrets
+	p.broken(planted)
+	return planted
 }
 
-func (p *canaryPit) tokens(secrets map[string]string) {
+func (p *canaryPit) tokens(planted map[string]string) {
 	own, wrong := canaries["channel token of its own"], canaries["channel token that is wrong"]
 	text, err := json.Marshal(own)
 	if err != nil {
@@ -207,7 +207,7 @@ func (p *canaryPit) tokens(secrets map[string]string) {
 	made := p.channel("made", "")
 	var rotated struct{ Token string }
 	p.must(&rotated, "POST", "/channels/made/tokens", `{"overlap":"1h"}`)
-	secrets["channel token that was made"], secrets["channel token that was rotated"] = made, rotated.Token
+	planted["channel token that was made"], planted["channel token that was rotated"] = made, rotated.Token
 	for i, token := range []string{own, made, rotated.Token, wrong} {
 		for _, inQuery := range []bool{true, false} {
 			query, frameToken := "", token
@@ -234,9 +234,9 @@ func (p *canaryPit) tokens(secrets map[string]string) {
 	p.call("POST", "/channels", `{"name":"other","token":" `+wrong+`"}`)
 }
 
-func (p *canaryPit) keys(secrets map[string]string) {
+func (p *canaryPit) keys(planted map[string]string) {
 	key := p.runKey("canary")
-	secrets["API key"] = key
+	planted["API key"] = key
 	for _, bearer := range []string{p.key, key, canaries["API key that is wrong"], canaries["Bridle API key"], canaries["Bridle JWT secret"]} {
 		for _, path := range []string{"/api/v1/keys", "/api/v1/events?key=" + url.QueryEscape(bearer), "/api/v1/nowhere", "/api/v1/agents/ws?key=" + url.QueryEscape(bearer)} {
 			if bearer == p.key && strings.Contains(path, "events") {
@@ -297,7 +297,7 @@ func (p *canaryPit) stored() {
 	p.command(refused, "secret", "set", "BAD NAME")
 	p.command(strings.Repeat(refused, 10_000), "secret", "set", "LARGE")
 	for _, body := range []string{`{"value":["` + refused + `"]}`, `{"valeu":"` + refused + `"}`, `{"value":"` + refused, `"` + refused + `"`, `{"value":1,"more":"` + refused + `"}`} {
-		p.call("PUT", "/secrets/REFUSED", body)
+		p.call("PUT", "/planted/REFUSED", body)
 	}
 }
 
@@ -334,8 +334,8 @@ func (p *canaryPit) plugged() {
 }
 
 // broken are requests in which a secret is out of place.
-func (p *canaryPit) broken(secrets map[string]string) {
-	for _, secret := range secrets {
+func (p *canaryPit) broken(planted map[string]string) {
+	for _, secret := range planted {
 		text, err := json.Marshal(map[string]any{"token": secret, "key": 1})
 		if err != nil {
 			p.t.Fatal(err)
@@ -349,7 +349,7 @@ func (p *canaryPit) broken(secrets map[string]string) {
 // outputs are what the running host and its commands say.
 func (p *canaryPit) outputs() map[string]string {
 	for _, path := range []string{
-		"/openapi.json", "/audit?limit=500", "/channels", "/channels/own/tokens", "/adapters", "/plugins", "/agents", "/agents/socket/keys", "/agents/_kinds", "/secrets", "/keys", "/dead-letters",
+		"/openapi.json", "/audit?limit=500", "/channels", "/channels/own/tokens", "/adapters", "/plugins", "/agents", "/agents/socket/keys", "/agents/_kinds", "/planted", "/keys", "/dead-letters",
 	} {
 		p.call("GET", path, "")
 	}
@@ -422,7 +422,7 @@ func (p *canaryPit) files() map[string]string {
 
 // checkProcesses looks at what everybody, or the same user, can see of the host's
 // processes: no argument has a secret, and a child's environment none at all.
-func (p *canaryPit) checkProcesses(secrets map[string]string) {
+func (p *canaryPit) checkProcesses(planted map[string]string) {
 	p.t.Helper()
 	children := 0
 	for pid := range p.processes() {
@@ -432,7 +432,7 @@ func (p *canaryPit) checkProcesses(secrets map[string]string) {
 			p.t.Errorf("a process is gone: %v", err)
 			continue
 		}
-		shows(p.t, "the arguments of "+strings.ReplaceAll(string(args), "\x00", " "), string(args), secrets)
+		shows(p.t, "the arguments of "+strings.ReplaceAll(string(args), "\x00", " "), string(args), planted)
 		if pid == p.cmd.Process.Pid {
 			continue
 		}
@@ -441,17 +441,17 @@ func (p *canaryPit) checkProcesses(secrets map[string]string) {
 			p.t.Errorf("the environment of %s: %d bytes, %v", args, len(env), err)
 		}
 		children++
-		shows(p.t, "the environment of "+strings.ReplaceAll(string(args), "\x00", " "), string(env), secrets)
+		shows(p.t, "the environment of "+strings.ReplaceAll(string(args), "\x00", " "), string(env), planted)
 	}
 	args, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/cmdline")
 	if err != nil || children == 0 {
 		p.t.Fatalf("found %d children, %v", children, err)
 	}
-	shows(p.t, "the host's arguments", string(args), secrets)
+	shows(p.t, "the host's arguments", string(args), planted)
 }
 
 // wrongKeys start the host with keys that are none.
-func (p *canaryPit) wrongKeys(secrets map[string]string) {
+func (p *canaryPit) wrongKeys(planted map[string]string) {
 	p.t.Helper()
 	cert, key := certificate(p.t)
 	pem, err := os.ReadFile(key)
@@ -459,19 +459,19 @@ func (p *canaryPit) wrongKeys(secrets map[string]string) {
 		p.t.Fatal(err)
 	}
 	all := map[string]string{}
-	for kind, secret := range secrets {
+	for kind, secret := range planted {
 		all[kind] = secret
 	}
 	all["TLS key"] = lines(string(pem))[1]
 	other := strings.Repeat("0ddba1", 10) + "0002"
 	all["another master key"] = other
 	for _, c := range []struct{ env, args []string }{
-		{[]string{seal.EnvKey + "=" + canaries["master key that is wrong"]}, nil},
-		{[]string{seal.EnvKey + "=" + other}, nil},
+		{[]string{secrets.EnvKey + "=" + canaries["master key that is wrong"]}, nil},
+		{[]string{secrets.EnvKey + "=" + other}, nil},
 		{nil, nil},
 		{nil, []string{"--master-key-file", key}},
-		{[]string{seal.EnvKey + "=" + canaries["master key"]}, []string{"--tls-cert", key, "--tls-key", key}},
-		{[]string{seal.EnvKey + "=" + canaries["master key"]}, []string{"--tls-cert", cert, "--tls-key", cert}},
+		{[]string{secrets.EnvKey + "=" + canaries["master key"]}, []string{"--tls-cert", key, "--tls-key", key}},
+		{[]string{secrets.EnvKey + "=" + canaries["master key"]}, []string{"--tls-cert", cert, "--tls-key", cert}},
 	} {
 		r := runCommand(p.t, c.env, "", append([]string{"serve", "--data", p.data, "--listen", "127.0.0.1:0"}, c.args...)...)
 		if r.code == 0 {
@@ -479,8 +479,8 @@ func (p *canaryPit) wrongKeys(secrets map[string]string) {
 		}
 		shows(p.t, "what a refused start says", r.out+r.err, all)
 	}
-	env := []string{"PONTOON_DATA=" + p.data, seal.EnvKey + "=" + canaries["master key"]}
-	for _, c := range [][]string{{seal.EnvNewKey + "=" + canaries["master key that is wrong"]}, {seal.EnvNewKey + "=" + other}} {
+	env := []string{"PONTOON_DATA=" + p.data, secrets.EnvKey + "=" + canaries["master key"]}
+	for _, c := range [][]string{{secrets.EnvNewKey + "=" + canaries["master key that is wrong"]}, {secrets.EnvNewKey + "=" + other}} {
 		r := runCommand(p.t, append(env, c...), "", "secret", "rotate-key")
 		shows(p.t, "rotate-key", r.out+r.err, all)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 // tlsFiles are what serve would be given.
@@ -29,7 +29,7 @@ func checkTLS(f *tlsFiles, now time.Time) []finding {
 	if f.cert == "" || f.key == "" {
 		return []finding{{checkFail, "certificate", "--tls-cert and --tls-key: found one, expected both"}}
 	}
-	c, err := edge.LoadCertificate(f.cert, f.key, nil)
+	c, err := netguard.LoadCertificate(f.cert, f.key, nil)
 	if err != nil {
 		return []finding{{checkFail, "certificate", err.Error()}}
 	}
@@ -53,7 +53,7 @@ func checkCertificate(what string, leaf *x509.Certificate, url string, now time.
 		return finding{checkFail, what, "ended at " + ends}
 	case now.Before(leaf.NotBefore):
 		return finding{checkFail, what, "does not count before " + leaf.NotBefore.UTC().Format(time.RFC3339) + ": is the clock right?"}
-	case left < edge.EndNotice:
+	case left < netguard.EndNotice:
 		return finding{checkWarn, what, fmt.Sprintf("ends at %s, in %d days: renew it (a running host takes the new files by itself)", ends, int(left.Hours()/24))}
 	}
 	if u, err := neturl.Parse(url); url != "" {

@@ -13,24 +13,24 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // masterKeyFlag is that of the commands which seal or open secrets.
 func (o *clientOptions) masterKeyFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.masterKeyFile, "master-key-file", os.Getenv(seal.EnvKeyFile),
-		"file of the key that secrets are sealed with ("+seal.EnvKeyFile+"; default "+seal.FileName+" in the data directory); the key itself may be in "+seal.EnvKey)
+	cmd.Flags().StringVar(&o.masterKeyFile, "master-key-file", os.Getenv(secrets.EnvKeyFile),
+		"file of the key that secrets are sealed with ("+secrets.EnvKeyFile+"; default "+secrets.FileName+" in the data directory); the key itself may be in "+secrets.EnvKey)
 }
 
 // masterKey is where the master key is.
-func (o *clientOptions) masterKey() seal.Source {
-	return seal.SourceIn(o.data, o.masterKeyFile, os.Getenv)
+func (o *clientOptions) masterKey() secrets.Source {
+	return secrets.SourceIn(o.data, o.masterKeyFile, os.Getenv)
 }
 
 // sealing is how the host's store keeps secrets. note is told which file a key was
 // made in.
-func sealing(from seal.Source, roster *agent.Roster, note func(file string)) store.Sealing {
+func sealing(from secrets.Source, roster *agent.Roster, note func(file string)) store.Sealing {
 	return store.Sealing{
 		Secret: roster.Secret,
 		Key: func(try func(store.Sealer) (int, error)) (store.Sealer, error) {
@@ -47,8 +47,8 @@ func sealing(from seal.Source, roster *agent.Roster, note func(file string)) sto
 }
 
 // tryKey is what a key is tried with: no key is no sealer.
-func tryKey(try func(store.Sealer) (int, error)) func(*seal.Key) (int, error) {
-	return func(k *seal.Key) (int, error) {
+func tryKey(try func(store.Sealer) (int, error)) func(*secrets.Key) (int, error) {
+	return func(k *secrets.Key) (int, error) {
 		if k == nil {
 			return try(nil)
 		}
@@ -57,7 +57,7 @@ func tryKey(try func(store.Sealer) (int, error)) func(*seal.Key) (int, error) {
 }
 
 // tryData tries a key with the database of a data directory.
-func tryData(ctx context.Context, dir string) func(*seal.Key) (int, error) {
+func tryData(ctx context.Context, dir string) func(*secrets.Key) (int, error) {
 	return tryKey(func(k store.Sealer) (int, error) { return store.Try(ctx, dir, k) })
 }
 
@@ -88,9 +88,9 @@ func (o *clientOptions) restoredSecrets(ctx context.Context) (sealed, warning st
 
 // opener finds, among the former keys beside the key file, the one that opens a
 // database.
-func opener(from seal.Source, try func(*seal.Key) (int, error)) (file string, ok bool) {
+func opener(from secrets.Source, try func(*secrets.Key) (int, error)) (file string, ok bool) {
 	for _, file := range formerKeys(from) {
-		if k, err := seal.ReadFile(file); err == nil {
+		if k, err := secrets.ReadFile(file); err == nil {
 			if _, err := try(k); err == nil {
 				return file, true
 			}
@@ -99,7 +99,7 @@ func opener(from seal.Source, try func(*seal.Key) (int, error)) (file string, ok
 	return "", false
 }
 
-func formerKeys(from seal.Source) []string {
+func formerKeys(from secrets.Source) []string {
 	files, err := filepath.Glob(from.File + ".????????????????")
 	if err != nil {
 		return nil

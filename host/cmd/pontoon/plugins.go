@@ -40,7 +40,7 @@ func loader(ctx context.Context, c config.Serve, st *store.Store) func() ([]conf
 
 // reloadOnHangup makes SIGHUP read plugins.yaml and the certificate again, until
 // ctx ends.
-func reloadOnHangup(ctx context.Context, s *supervisor.Supervisor, b *border, log *slog.Logger) {
+func reloadOnHangup(ctx context.Context, s *supervisor.Supervisor, b *network, log *slog.Logger) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -159,8 +159,8 @@ func secretRotate(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rotate-key", Short: "Seal everything again with a new master key, while no host runs", Args: cobra.NoArgs,
 		Long: "Seal all secrets again with a new master key, while no host runs: all of them or, if it is cut off, none. The former key is kept\n" +
-			"beside the new one, under its id, since older backups need it. A key that is in " + seal.EnvKey + " is changed to the one\n" +
-			"in " + seal.EnvNewKey + "; set the former variable to it afterwards.",
+			"beside the new one, under its id, since older backups need it. A key that is in " + secrets.EnvKey + " is changed to the one\n" +
+			"in " + secrets.EnvNewKey + "; set the former variable to it afterwards.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := o.rotateKey(cmd.Context())
 			if err != nil {
@@ -173,7 +173,7 @@ func secretRotate(o *clientOptions) *cobra.Command {
 			return show(cmd, o, raw, func(w io.Writer, r rotated) {
 				fmt.Fprintf(w, "Sealed %d secrets with master key %s.\n", r.Sealed, r.Key)
 				if r.File == "" {
-					fmt.Fprintf(w, "Set %s to what is in %s before the host starts. Backups until now need the former key.\n", seal.EnvKey, seal.EnvNewKey)
+					fmt.Fprintf(w, "Set %s to what is in %s before the host starts. Backups until now need the former key.\n", secrets.EnvKey, secrets.EnvNewKey)
 					return
 				}
 				fmt.Fprintf(w, "It is in %s: keep a copy of it, apart from backups.\nThe former key is in %s: backups until now need it. Remove it once none is kept, at once if it leaked.\n", r.File, r.Former)
@@ -247,20 +247,20 @@ func (o *clientOptions) rotateKey(ctx context.Context) (r rotated, err error) {
 
 // nextKey is a new key, which waits in its file, or the one that the environment
 // brings.
-func nextKey(from seal.Source, former *seal.Key) (*seal.Key, error) {
+func nextKey(from secrets.Source, former *secrets.Key) (*secrets.Key, error) {
 	if from.Env == "" {
 		return from.Prepare()
 	}
-	text := os.Getenv(seal.EnvNewKey)
+	text := os.Getenv(secrets.EnvNewKey)
 	if text == "" {
-		return nil, fmt.Errorf("the master key is in %s, which no command can change: give the new one in %s, %s", seal.EnvKey, seal.EnvNewKey, seal.Wanted)
+		return nil, fmt.Errorf("the master key is in %s, which no command can change: give the new one in %s, %s", secrets.EnvKey, secrets.EnvNewKey, secrets.Wanted)
 	}
-	next, err := seal.Parse(text)
+	next, err := secrets.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", seal.EnvNewKey, err)
+		return nil, fmt.Errorf("%s: %w", secrets.EnvNewKey, err)
 	}
 	if next.ID() == former.ID() {
-		return nil, fmt.Errorf("%s: found the key that is in %s already, expected another", seal.EnvNewKey, seal.EnvKey)
+		return nil, fmt.Errorf("%s: found the key that is in %s already, expected another", secrets.EnvNewKey, secrets.EnvKey)
 	}
 	return next, nil
 }

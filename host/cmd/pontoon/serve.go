@@ -23,10 +23,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/console"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
-	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -68,8 +68,8 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.TLSKey, "tls-key", "", "key file of the certificate")
 	f.BoolVar(&c.AllowPlainPublic, "allow-plain-public", false, "allow an address that other machines reach without TLS")
 	f.StringArrayVar(&c.TrustedProxy, "trusted-proxy", listOr("PONTOON_TRUSTED_PROXY"), "address or network of a proxy that says who a client is; may be repeated (PONTOON_TRUSTED_PROXY, separated by commas)")
-	f.IntVar(&c.MaxConns, "max-connections", edge.DefaultMaxConns, "connections in all")
-	f.IntVar(&c.MaxConnsEach, "max-connections-per-address", edge.DefaultMaxPerAddress, "connections of one address, or IPv6 /64, that is neither this machine nor a trusted proxy")
+	f.IntVar(&c.MaxConns, "max-connections", netguard.DefaultMaxConns, "connections in all")
+	f.IntVar(&c.MaxConnsEach, "max-connections-per-address", netguard.DefaultMaxPerAddress, "connections of one address, or IPv6 /64, that is neither this machine nor a trusted proxy")
 	f.BoolVar(&c.NoQueryToken, "no-query-token", false, "refuse adapters' tokens in the url")
 	o.masterKeyFlag(cmd)
 	f.BoolVar(&c.NoFrames, "no-frames", false, "don't keep the last frames of each adapter in memory for who debugs it")
@@ -103,11 +103,11 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	border, err := openBorder(ctx, c, log)
+	network, err := openNetwork(ctx, c, log)
 	if err != nil {
 		return err
 	}
-	url := border.url
+	url := network.url
 	files, err := openFiles(c.Data, url, st, log)
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer roster.Close()
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
-	account := newAccount(c.Data, url, st, border.failures, gate)
-	who, err := openAgents(ctx, c, st, h, gate, border.failures, roster, url, log)
+	account := newAccount(c.Data, url, st, network.failures, gate)
+	who, err := openAgents(ctx, c, st, h, gate, network.failures, roster, url, log)
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,12 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if err := handOver(ctx, h, log); err != nil {
 		return err
 	}
-	front, err := openFronts(ctx, c, st, files, h, who.bridles, border.failures, log)
+	front, err := openFronts(ctx, c, st, files, h, who.bridles, network.failures, log)
 	if err != nil {
 		return err
 	}
 	defer front.close()
-	slots := bridge.New(h, gate, bridge.Options{Failures: border.failures, Log: log, Frames: book(c)})
+	slots := bridge.New(h, gate, bridge.Options{Failures: network.failures, Log: log, Frames: book(c)})
 	plugins, err := newSupervisor(ctx, c, st, h, slots, log)
 	if err != nil {
 		return err
@@ -149,12 +149,12 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	operate := api.New(streams, api.Options{
-		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: border.failures,
+		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
 		AGUI: front.runs, Bridle: front.browsers, SocketIO: front.io,
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 	})
-	srv := border.edge.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: border.links(account)}, gate, border.failures, seen))
+	srv := network.guard.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: network.links(account)}, gate, network.failures, seen))
 	link, err := account.Begin(ctx)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer func() { _ = account.Close() }() // the link is worthless anyway: the code dies with the process
 	hello.url, hello.link, hello.metrics = url, link, seen.url()
 	hello.print(cmd.OutOrStdout())
-	run := services{log, srv, border, st, h, gate, slots, who, front, plugins, files, seen, endStreams}
+	run := services{log, srv, network, st, h, gate, slots, who, front, plugins, files, seen, endStreams}
 	return advise(run.serve(ctx), c.Data)
 }
 
@@ -202,11 +202,11 @@ func handOver(ctx context.Context, h *hub.Hub, log *slog.Logger) error {
 }
 
 // book keeps the frames of adapters, if it may; else nil.
-func book(c config.Serve) *frames.Book {
+func book(c config.Serve) *framelog.Book {
 	if c.NoFrames {
 		return nil
 	}
-	return frames.NewBook()
+	return framelog.NewBook()
 }
 
 // newAccount makes the operator's account.
@@ -226,13 +226,13 @@ func absolute(path string) string {
 }
 
 // surface puts the console beside the API, and who is logged in before both.
-func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures *edge.Failures, seen *watch) http.Handler {
+func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures *netguard.Failures, seen *watch) http.Handler {
 	o.API, o.Version, o.Now = operate, version, time.Now
 	mux := http.NewServeMux()
 	mux.Handle(console.Path, seen.Count(console.New(o)))
 	mux.Handle("GET /{$}", http.RedirectHandler(console.Path, http.StatusSeeOther))
 	mux.Handle("/", operate)
-	return edge.Sessions(gate, failures, o.Log, mux)
+	return netguard.Sessions(gate, failures, o.Log, mux)
 }
 
 // openStore opens the database, after a backup if it must be migrated. If it is
@@ -280,7 +280,7 @@ func newSupervisor(ctx context.Context, c config.Serve, st *store.Store, h *hub.
 type services struct {
 	log        *slog.Logger
 	srv        *http.Server
-	border     *border
+	network    *network
 	store      *store.Store
 	hub        *hub.Hub
 	gate       *auth.Gate
@@ -316,17 +316,17 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "socket.io", s.fronts.io.Serve)
 	start(&rest, "attachments", s.files.Serve)
 	start(&rest, "heap", serveHeap)
-	start(&rest, "certificate", s.border.serve)
+	start(&rest, "certificate", s.network.serve)
 	start(&rest, "metrics", s.seen.serve)
 	start(&rest, "statistics", s.seen.minutes.Serve)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
-		if err := s.srv.Serve(s.border.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.srv.Serve(s.network.listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
 		return nil
 	})
-	rest.Go(func() { reloadOnHangup(ctx, s.plugins, s.border, s.log) })
+	rest.Go(func() { reloadOnHangup(ctx, s.plugins, s.network, s.log) })
 	manager := openNotifier(s.log)
 	manager.ready()
 	rest.Go(func() { manager.watchdog(ctx, s.alive) })

@@ -15,8 +15,8 @@ import (
 
 	"github.com/tmaxmax/go-sse"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
@@ -95,7 +95,7 @@ var (
 )
 
 // NewAGUI makes the agent of a config. Close must be called.
-func NewAGUI(config json.RawMessage, o dial.Options, log *slog.Logger) (*AGUI, error) {
+func NewAGUI(config json.RawMessage, o safehttp.Options, log *slog.Logger) (*AGUI, error) {
 	c, err := readAGUI(config)
 	if err != nil {
 		return nil, err

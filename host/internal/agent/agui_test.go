@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
 
 func newAGUI(t *testing.T, config json.RawMessage) *AGUI {
 	t.Helper()
-	a, err := NewAGUI(config, dial.Options{}, slog.New(slog.DiscardHandler))
+	a, err := NewAGUI(config, safehttp.Options{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -115,7 +115,7 @@ func (l *link) greet() error {
 	if l.from.Key = ""; key == "" {
 		return l.refuse(agentwire.RefusedMissingKey)
 	}
-	if l.host.Failures.Allow(l.from.Remote, edge.AgentKeys) > 0 {
+	if l.host.Failures.Allow(l.from.Remote, netguard.AgentKeys) > 0 {
 		return l.refuse(agentwire.RefusedInvalidKey)
 	}
 	ctx, cancel := context.WithTimeout(l.host.ctx, l.host.HelloTimeout)
@@ -123,7 +123,7 @@ func (l *link) greet() error {
 	desk, err := l.host.admit(ctx, l, key)
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
-		l.host.Failures.Failed(l.from.Remote, edge.AgentKeys, key)
+		l.host.Failures.Failed(l.from.Remote, netguard.AgentKeys, key)
 		return l.refuse(agentwire.RefusedInvalidKey)
 	case err != nil:
 		l.host.Log.Error("agent's key not checked", "remote", l.from.Remote, "error", err)

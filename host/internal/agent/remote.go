@@ -15,8 +15,8 @@ import (
 	"github.com/sony/gobreaker/v2"
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 )
 
 // Limits of calls to agents that the host dials.
@@ -32,7 +32,7 @@ const (
 type Remote struct {
 	URL          string            `json:"url"`
 	Headers      map[string]string `json:"headers,omitempty"`
-	AllowPrivate dial.Networks     `json:"allow_private"`
+	AllowPrivate safehttp.Networks `json:"allow_private"`
 }
 
 // The fields that Remote has, as operators are asked for them.
@@ -110,7 +110,7 @@ func (s Period) or(d time.Duration) time.Duration {
 // remote calls one agent: with patience, and not while it is broken.
 type remote struct {
 	Remote
-	client  *dial.Client
+	client  *safehttp.Client
 	breaker *gobreaker.TwoStepCircuitBreaker[any]
 	tries   uint
 	first   time.Duration // before the second try
@@ -118,10 +118,10 @@ type remote struct {
 }
 
 // newRemote makes what calls the agent. Close must be called.
-func newRemote(c Remote, o dial.Options, tries uint) *remote {
+func newRemote(c Remote, o safehttp.Options, tries uint) *remote {
 	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip}
 	o.Allow = c.AllowPrivate
-	r.client = dial.New(o)
+	r.client = safehttp.New(o)
 	r.arm()
 	return r
 }
@@ -155,8 +155,8 @@ func (e *statusError) Error() string {
 // of one that did not like this request: the same request may succeed later.
 func isAbsence(err error) bool {
 	var s *statusError
-	var refused *dial.Refused
-	var elsewhere *dial.Redirected
+	var refused *safehttp.Refused
+	var elsewhere *safehttp.Redirected
 	var answer *answerError
 	switch {
 	case err == nil, errors.As(err, &refused), errors.As(err, &elsewhere), errors.As(err, &answer):

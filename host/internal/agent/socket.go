@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -54,7 +54,7 @@ type SocketOptions struct {
 	Hub   Attendance
 	Log   *slog.Logger
 
-	Failures *edge.Failures // counts wrong keys; nil = nobody does
+	Failures *netguard.Failures // counts wrong keys; nil = nobody does
 
 	HelloTimeout   time.Duration
 	PingInterval   time.Duration

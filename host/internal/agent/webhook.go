@@ -16,9 +16,9 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/content"
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
+	"github.com/pontoon-bridge/pontoon/host/internal/compose"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -126,7 +126,7 @@ var (
 )
 
 // NewWebhook makes the agent of a config. Close must be called.
-func NewWebhook(config json.RawMessage, o dial.Options) (*Webhook, error) {
+func NewWebhook(config json.RawMessage, o safehttp.Options) (*Webhook, error) {
 	c, err := readWebhook(config)
 	if err != nil {
 		return nil, err
@@ -216,13 +216,13 @@ func (w *Webhook) sign(id, body string) (http.Header, error) {
 // answerBody is one message of a reply: what REST takes at POST messages.
 type answerBody struct {
 	ConversationID *string `json:"conversation_id"`
-	content.Body
+	compose.Body
 }
 
 // answer is one of a reply that was checked.
 type answer struct {
 	message *message.Message
-	update  *content.Update
+	update  *compose.Update
 	typing  *bool
 }
 

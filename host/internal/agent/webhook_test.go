@@ -16,8 +16,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 )
 
@@ -45,7 +45,7 @@ func configOf(url, more string) json.RawMessage {
 // webhook makes an agent that is not patient.
 func webhook(t *testing.T, config json.RawMessage) *Webhook {
 	t.Helper()
-	w, err := NewWebhook(config, dial.Options{})
+	w, err := NewWebhook(config, safehttp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestWebhookOnThisMachineOnlyIfAllowed(t *testing.T) {
 	url, calls := far(t, func(int, http.ResponseWriter, *http.Request, []byte) {})
 	config := json.RawMessage(strings.Replace(string(configOf(strings.Replace(url, "127.0.0.1", "localhost", 1), field)), `"allow_private":true`, `"allow_private":false`, 1))
 	err := webhook(t, config).Handle(t.Context(), asked("x"), new(spoken))
-	var refused *dial.Refused
+	var refused *safehttp.Refused
 	if !errors.As(err, &refused) || errors.Is(err, hub.ErrAway) || calls.Load() != 0 {
 		t.Errorf("%v after %d calls", err, calls.Load())
 	}

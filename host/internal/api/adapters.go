@@ -8,8 +8,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
@@ -108,7 +108,7 @@ func (s *server) upgrade(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The handler returns, which frees the server's buffers of this request.
-	s.Slots.Start(conn, bridge.Origin{Transport: "websocket", Token: token, Remote: r.RemoteAddr, Local: edge.Local(r)})
+	s.Slots.Start(conn, bridge.Origin{Transport: "websocket", Token: token, Remote: r.RemoteAddr, Local: netguard.Local(r)})
 }
 
 // tokenOf finds the token in the request: the first place that has one counts.

@@ -20,10 +20,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
@@ -40,7 +40,7 @@ type Options struct {
 	Agents      *agent.Roster
 	Plugins     *supervisor.Supervisor // nil = the host runs none
 	Keys        *auth.Keys             // the operator's
-	Failures    *edge.Failures         // counts wrong keys; nil = nobody does
+	Failures    *netguard.Failures     // counts wrong keys; nil = nobody does
 	Gate        *auth.Gate             // of keys that operators gave away; nil = there are none
 	Account     *auth.Account          // the operator's; nil = nobody can log in
 	AGUI        *agui.Front            // nil = no AG-UI front end

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/content"
+	"github.com/pontoon-bridge/pontoon/host/internal/compose"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -20,7 +20,7 @@ func refusal(err error) error {
 	if errors.As(err, &found) {
 		return malformed(found)
 	}
-	var f *content.Fault
+	var f *compose.Fault
 	if !errors.As(err, &f) {
 		return err
 	}
@@ -49,7 +49,7 @@ func malformed(found message.Problems) error {
 
 // RenderRequest asks what a far end would get.
 type RenderRequest struct {
-	content.Content
+	compose.Content
 	Capabilities []string     `json:"capabilities,omitempty" maxItems:"100" doc:"Of the far end; text is always there"`
 	Profile      wire.Profile `json:"profile,omitempty"`
 	Protocol     string       `json:"protocol,omitempty" enum:"1.0,1.1" doc:"Of the far end; unless said, the oldest that has the capabilities"`

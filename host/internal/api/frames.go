@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -76,11 +76,11 @@ func (s *server) listFrames(ctx context.Context, in *frameQuery) (*huma.StreamRe
 	}), nil
 }
 
-func showFrame(f frames.Frame) Frame {
+func showFrame(f framelog.Frame) Frame {
 	out := Frame{
 		Seq: f.Seq, At: timeOf(f.At), Direction: "in", Type: f.Type, Size: f.Size, Verdict: f.Verdict.String(), Code: f.Code, Frame: f.JSON, Text: f.Text, Cut: f.Cut,
 	}
-	if f.Direction == frames.Out {
+	if f.Direction == framelog.Out {
 		out.Direction = "out"
 	}
 	if out.Frame == nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -62,7 +62,7 @@ type carrier struct {
 // in order.
 func (s *server) carriers(channel int64, id string) []carrier {
 	var out []carrier
-	kept, _ := s.Slots.Frames.Known(channel).After(0, frames.Most)
+	kept, _ := s.Slots.Frames.Known(channel).After(0, framelog.Most)
 	for _, f := range kept {
 		var head struct {
 			MessageID string `json:"message_id"`
@@ -84,7 +84,7 @@ func (f carrier) writes() bool {
 	case wire.TypeDeleteMessage, wire.TypeSendReaction, wire.TypeStream:
 		return false
 	}
-	return f.Direction == "out" && f.Verdict == frames.Written.String()
+	return f.Direction == "out" && f.Verdict == framelog.Written.String()
 }
 
 // whyNoFrames says in words why none of a message's frames is shown. tried: something
@@ -98,7 +98,7 @@ func (s *server) whyNoFrames(e store.Entry, tried bool) string {
 	case e.Direction == store.In:
 		return "none can be told apart: what adapters send carries no id of the host; the channel's frames show the newest"
 	}
-	return fmt.Sprintf("none is kept, and so not when it was written: of a channel only the newest %d frames are, in memory, and adapters of protocol 1.0 get no ids to tell them by", frames.Most)
+	return fmt.Sprintf("none is kept, and so not when it was written: of a channel only the newest %d frames are, in memory, and adapters of protocol 1.0 get no ids to tell them by", framelog.Most)
 }
 
 // lifeOf tells a message's life: what was written down of it and when frames of it

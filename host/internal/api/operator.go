@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -85,12 +85,12 @@ func (s *server) operator() {
 
 func (s *server) setUp(ctx context.Context, in *body[setupBody]) (*body[OpenedSession], error) {
 	remote := auth.OriginOf(ctx).Remote
-	if wait := s.Failures.Allow(remote, edge.Links); wait > 0 {
-		return nil, retryAfter(huma.Error429TooManyRequests(edge.TooManyFailures), wait)
+	if wait := s.Failures.Allow(remote, netguard.Links); wait > 0 {
+		return nil, retryAfter(huma.Error429TooManyRequests(netguard.TooManyFailures), wait)
 	}
 	made, err := s.Account.SetUp(ctx, in.Body.Code, in.Body.Name, in.Body.Password)
 	if errors.Is(err, auth.ErrInvalid) {
-		s.Failures.Failed(remote, edge.Links, in.Body.Code)
+		s.Failures.Failed(remote, netguard.Links, in.Body.Code)
 		return nil, field(http.StatusUnauthorized, "body.code", "opens nothing: it was used, has expired, or a newer one was made (pontoon operator link makes another)", "")
 	}
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *server) accountFault(err error) error {
 }
 
 func retryAfter(err error, wait time.Duration) error {
-	return huma.ErrorWithHeaders(err, http.Header{"Retry-After": {edge.Seconds(wait)}})
+	return huma.ErrorWithHeaders(err, http.Header{"Retry-After": {netguard.Seconds(wait)}})
 }
 
 func (s *server) getOperator(ctx context.Context, _ *struct{}) (*body[Operator], error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -79,15 +79,15 @@ const noKey = "no valid key: expected Authorization: Bearer KEY with the key in 
 func (s *server) admit(ctx context.Context, remote, header string, scope auth.Scope, about span) (auth.Holder, error) {
 	key, shown := bearer(header)
 	if shown {
-		if wait := s.Failures.Allow(remote, edge.Keys); wait > 0 {
-			return auth.Holder{}, retryAfter(huma.Error429TooManyRequests(edge.TooManyFailures), wait)
+		if wait := s.Failures.Allow(remote, netguard.Keys); wait > 0 {
+			return auth.Holder{}, retryAfter(huma.Error429TooManyRequests(netguard.TooManyFailures), wait)
 		}
 	}
 	h, err := s.holder(ctx, header)
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
 		if shown {
-			s.Failures.Failed(remote, edge.Keys, key)
+			s.Failures.Failed(remote, netguard.Keys, key)
 		}
 		why := noKey
 		if scope != "" {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/content"
+	"github.com/pontoon-bridge/pontoon/host/internal/compose"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -21,7 +21,7 @@ import (
 
 type sendBody struct {
 	ConversationID string `json:"conversation_id" maxLength:"4096"`
-	content.Body
+	compose.Body
 }
 
 type sentBody struct {
@@ -128,7 +128,7 @@ func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (h
 
 // checkPaths refuses paths of files that are not for whoever holds a key to
 // hand out.
-func (s *server) checkPaths(c content.Content) error {
+func (s *server) checkPaths(c compose.Content) error {
 	for _, p := range c.Paths() {
 		if err := s.Attachments.CheckPath(p.Path); err != nil {
 			return field(422, "body."+p.At, err.Error(), clip(p.Path))

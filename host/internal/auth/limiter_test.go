@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
@@ -28,7 +28,7 @@ func TestLimiter(t *testing.T) {
 	now := time.Now()
 	var gate auth.Gate
 	a := auth.NewAccount(auth.AccountOptions{
-		Store: s, Dir: t.TempDir(), Limiter: edge.NewFailures(func() time.Time { return now }), Failures: &gate.Failures, Now: time.Now,
+		Store: s, Dir: t.TempDir(), Limiter: netguard.NewFailures(func() time.Time { return now }), Failures: &gate.Failures, Now: time.Now,
 		URL: func(code string) string { return "http://host/?code=" + code },
 	})
 	a.Cheapen()

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
-	"github.com/pontoon-bridge/pontoon/host/internal/dial"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -31,7 +31,7 @@ func newScripted(t *testing.T) (*scripted, hub.Agent) {
 	s := &scripted{make(chan string, 1), make(chan string), make(chan struct{}, 1)}
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
-	a, err := agent.NewAGUI(json.RawMessage(`{"url":"`+srv.URL+`","allow_private":true}`), dial.Options{}, slog.New(slog.DiscardHandler))
+	a, err := agent.NewAGUI(json.RawMessage(`{"url":"`+srv.URL+`","allow_private":true}`), safehttp.Options{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWebhookTurns(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	config, _ := agent.FillWebhook(json.RawMessage(`{"url":"` + srv.URL + `","allow_private":true}`))
-	a, err := agent.NewWebhook(config, dial.Options{})
+	a, err := agent.NewWebhook(config, safehttp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestWebhookAway(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	config, _ := agent.FillWebhook(json.RawMessage(`{"url":"` + srv.URL + `","allow_private":true,"attempts":1}`))
-	a, err := agent.NewWebhook(config, dial.Options{})
+	a, err := agent.NewWebhook(config, safehttp.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

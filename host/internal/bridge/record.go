@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // ring is where the session's frames are kept, made with the first one behind
 // register and its answer; nil = none are kept.
-func (n *Session) ring() *frames.Ring {
+func (n *Session) ring() *framelog.Ring {
 	ring := n.frames.Load()
 	if ring == nil {
 		if ring = n.slots.Frames.Ring(n.place.channel); ring != nil {
@@ -29,10 +29,10 @@ func (n *Session) record(frame []byte, in *wire.Inbound, err *wire.Error) {
 	}
 	register := in != nil && in.Type == wire.TypeRegister // it has a token
 	if err != nil {
-		ring.Record(n.conn.Heard(), frames.In, frame, frames.Refused, err.Code, register)
+		ring.Record(n.conn.Heard(), framelog.In, frame, framelog.Refused, err.Code, register)
 		return
 	}
-	ring.Record(n.conn.Heard(), frames.In, frame, frames.Accepted, "", register)
+	ring.Record(n.conn.Heard(), framelog.In, frame, framelog.Accepted, "", register)
 }
 
 // recordSent keeps frames that were written, from at on.
@@ -41,12 +41,12 @@ func (n *Session) recordSent(at time.Time, all [][]byte, err error) {
 	if ring == nil {
 		return
 	}
-	verdict := frames.Written
+	verdict := framelog.Written
 	if err != nil {
-		verdict = frames.Broken
+		verdict = framelog.Broken
 	}
 	for _, f := range all {
-		ring.Record(at, frames.Out, f, verdict, "", false)
+		ring.Record(at, framelog.Out, f, verdict, "", false)
 	}
 }
 
@@ -61,9 +61,9 @@ func (n *Session) recordEnd(err error) {
 		Reason string `json:"reason"`
 	}{"close", err.Error()})
 	if merr == nil {
-		ring.Record(time.Now(), frames.Out, frame, frames.Closed, "", false)
+		ring.Record(time.Now(), framelog.Out, frame, framelog.Closed, "", false)
 	}
 }
 
 // FramesOf is what is kept of a channel's frames; nil = none are kept.
-func (s *Slots) FramesOf(channel int64) *frames.Ring { return s.Frames.Ring(channel) }
+func (s *Slots) FramesOf(channel int64) *framelog.Ring { return s.Frames.Ring(channel) }

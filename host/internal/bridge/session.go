@@ -12,9 +12,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
-	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -35,12 +35,12 @@ type Session struct {
 	late     *time.Timer // ends a register that takes too long
 	order    int64       // see hub.Info
 	inbox    *hub.Attachment
-	window   chan struct{}               // one for each received frame that is not committed
-	uploads  *rate.Limiter               // nil until the first
-	lively   bool                        // of the reader: frames come close together
-	taking   atomic.Bool                 // the reader may be waiting for the disk
-	in, out  atomic.Uint64               // frames read and written since register
-	frames   atomic.Pointer[frames.Ring] // of the channel; nil until its first frame, or none are kept
+	window   chan struct{}                 // one for each received frame that is not committed
+	uploads  *rate.Limiter                 // nil until the first
+	lively   bool                          // of the reader: frames come close together
+	taking   atomic.Bool                   // the reader may be waiting for the disk
+	in, out  atomic.Uint64                 // frames read and written since register
+	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
 
 	mu        sync.Mutex // guards what follows
 	queue     []item
@@ -158,7 +158,7 @@ func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, 
 	if token == "" {
 		return grant, n.refuse(wire.RefusedMissingToken)
 	}
-	if wait := n.slots.Failures.Allow(n.from.Remote, edge.Tokens); wait > 0 {
+	if wait := n.slots.Failures.Allow(n.from.Remote, netguard.Tokens); wait > 0 {
 		n.slots.Log.Debug("token not looked at: too many wrong ones came from there", "remote", n.from.Remote, "wait", wait)
 		return grant, n.refuse(wire.RefusedInvalidToken)
 	}
@@ -166,7 +166,7 @@ func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, 
 		cuts := n.slots.cutsSoFar()
 		grant, err = n.slots.gate.Admit(ctx, token)
 		if errors.Is(err, auth.ErrInvalid) {
-			n.slots.Failures.Failed(n.from.Remote, edge.Tokens, token)
+			n.slots.Failures.Failed(n.from.Remote, netguard.Tokens, token)
 			return grant, n.refuse(wire.RefusedInvalidToken)
 		}
 		if err != nil {
@@ -229,7 +229,7 @@ func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Regi
 	n.pinged = time.Now()
 	n.frames.Store(n.slots.Frames.Known(row.Key))
 	n.mu.Unlock()
-	n.frames.Load().Record(time.Now(), frames.In, frame, frames.Accepted, "", true)
+	n.frames.Load().Record(time.Now(), framelog.In, frame, framelog.Accepted, "", true)
 	if !n.late.Stop() { // the close frame is out: it must not replace who came since
 		return errLate
 	}

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
-	"github.com/pontoon-bridge/pontoon/host/internal/frames"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -54,9 +54,9 @@ type Options struct {
 	RegisterTimeout time.Duration
 	PingInterval    time.Duration
 	SilenceTimeout  time.Duration
-	MaxSessions     int            // connections, registered or not
-	Failures        *edge.Failures // counts wrong tokens; nil = nobody does
-	Frames          *frames.Book   // keeps the last frames of each channel; nil = none are kept
+	MaxSessions     int                // connections, registered or not
+	Failures        *netguard.Failures // counts wrong tokens; nil = nobody does
+	Frames          *framelog.Book     // keeps the last frames of each channel; nil = none are kept
 	Log             *slog.Logger
 }
 

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 )
 
 // DefaultListen is loopback: nobody else reaches a host that was not told so.
@@ -31,20 +31,20 @@ type Serve struct {
 	TLSCert, TLSKey  string
 	AllowPlainPublic bool     // a public address without TLS
 	TrustedProxy     []string // addresses and networks of proxies whose word on who a client is counts
-	MaxConns         int      // connections in all; 0 = edge.DefaultMaxConns
-	MaxConnsEach     int      // of one address; 0 = edge.DefaultMaxPerAddress
+	MaxConns         int      // connections in all; 0 = netguard.DefaultMaxConns
+	MaxConnsEach     int      // of one address; 0 = netguard.DefaultMaxPerAddress
 	NoQueryToken     bool     // adapters may not bring their token in the url
 	NoFrames         bool     // the last frames of adapters are not kept in memory
 	Verbose          bool
-	Plugins          string      // file of the adapters that the host runs
-	PluginsNamed     bool        // somebody said so: then it must be there
-	RequireChecksums bool        // every plugin must be pinned
-	NoShim           bool        // run plugins as on systems other than Linux
-	BridleSecret     string      // that tokens of Bridle's browsers are signed with; "" = none is let in
-	BridleAPIKey     string      // that opens any agent of kind bridle; "" = none does
-	MasterKey        seal.Source // of the key that secrets are sealed with
-	MetricsListen    string      // loopback address where metrics are shown without a key; "" = none
-	MaxStorage       string      // size of database and attachments from which on the oldest messages go; 0 or "" = any
+	Plugins          string         // file of the adapters that the host runs
+	PluginsNamed     bool           // somebody said so: then it must be there
+	RequireChecksums bool           // every plugin must be pinned
+	NoShim           bool           // run plugins as on systems other than Linux
+	BridleSecret     string         // that tokens of Bridle's browsers are signed with; "" = none is let in
+	BridleAPIKey     string         // that opens any agent of kind bridle; "" = none does
+	MasterKey        secrets.Source // of the key that secrets are sealed with
+	MetricsListen    string         // loopback address where metrics are shown without a key; "" = none
+	MaxStorage       string         // size of database and attachments from which on the oldest messages go; 0 or "" = any
 }
 
 // MaxRetentionDays bounds how long a channel's messages are kept, other than for
@@ -106,7 +106,7 @@ func (c *Serve) Validate() error {
 			return fmt.Errorf("--allow-origin: found %q, expected SCHEME://HOST[:PORT]", o)
 		}
 	}
-	if _, err := edge.ParseProxies(c.TrustedProxy); err != nil {
+	if _, err := netguard.ParseProxies(c.TrustedProxy); err != nil {
 		return fmt.Errorf("--trusted-proxy: %w", err)
 	}
 	for flag, n := range map[string]int{"--max-connections": c.MaxConns, "--max-connections-per-address": c.MaxConnsEach} {

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -225,7 +225,7 @@ var envForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 var reservedEnv = []string{"PLUGIN_", "PONTOON_PLUGIN", masterKey}
 
 // masterKey begins the names of what opens the host's secrets.
-const masterKey = seal.EnvKey
+const masterKey = secrets.EnvKey
 
 func (l *loader) env(v value, p *Plugin) {
 	items := l.list(v)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 func (c *console) account(mux *routes) {
@@ -109,7 +109,7 @@ func (c *console) doSessions(w http.ResponseWriter, r *http.Request) error {
 		if err := c.call(r, http.MethodDelete, "/sessions", nil, nil); err != nil {
 			return err
 		}
-		edge.ClearSession(w, r)
+		netguard.ClearSession(w, r)
 		return back(w, r, Path+"login", "You are logged out everywhere.")
 	}
 	if err := c.call(r, http.MethodDelete, join([]string{"sessions", id}), nil, nil); err != nil {

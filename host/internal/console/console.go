@@ -160,7 +160,7 @@ func backRefused(w http.ResponseWriter, r *http.Request, path, why string) error
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; media-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect sets what pages need beside the headers of every answer (edge).
+// protect sets what pages need beside the headers of every answer (netguard).
 func protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

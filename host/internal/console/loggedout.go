@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 // toLogin answers who is not logged in, or not any more. A page that is asked for is
@@ -48,7 +48,7 @@ func loginAt(r *http.Request) string {
 	if r.URL.Path != Path {
 		q.Set("next", local(r.URL.RequestURI()))
 	}
-	if edge.HasSession(r) {
+	if netguard.HasSession(r) {
 		q.Set("ended", "1")
 	}
 	if len(q) == 0 {
@@ -76,7 +76,7 @@ func (c *console) pageOf(u *url.URL) string {
 
 // kept is a form that came without a session. It goes through the login in hidden
 // fields, so that it is in no address and is stored nowhere, and is sent when the
-// operator says so: a page of another origin can't bring one (edge.Sessions).
+// operator says so: a page of another origin can't bring one (netguard.Sessions).
 type kept struct {
 	Action string
 	Values url.Values

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 // maxOpen bounds the body of a form that nobody needs to be logged in for.
@@ -84,7 +84,7 @@ func (c *console) doLogin(w http.ResponseWriter, r *http.Request) error {
 	var p *Problem
 	switch {
 	case err == nil:
-		edge.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
+		netguard.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
 		if f.Kept != nil {
 			c.show(w, r, http.StatusOK, view{Title: "Not sent yet", Bare: true}, keptPage(f.Kept, f.Next))
 			return nil
@@ -113,7 +113,7 @@ func (c *console) doLogout(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	edge.ClearSession(w, r)
+	netguard.ClearSession(w, r)
 	w.Header().Set("Clear-Site-Data", `"cache"`)
 	http.Redirect(w, r, Path+"login", http.StatusSeeOther)
 	return nil
@@ -159,7 +159,7 @@ func (c *console) doSetup(w http.ResponseWriter, r *http.Request) error {
 		err = c.call(r, http.MethodPost, "/operator/setup", map[string]string{"code": f.Code, "name": f.Name, "password": password}, &made)
 	}
 	if err == nil {
-		edge.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
+		netguard.SetSession(w, r, made.Secret, made.ExpiresAt.Time)
 		return back(w, r, Path, "Welcome, "+f.Name+". You are logged in.")
 	}
 	if !errors.As(err, &f.Problem) || f.Problem.Status >= 500 {

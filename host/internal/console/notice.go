@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 // noticeCookie carries what was done to the page that follows.
@@ -24,7 +24,7 @@ func giveNotice(w http.ResponseWriter, r *http.Request, text string) {
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // G124: Secure wherever the browser came by TLS
 		Name: noticeCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(text)), Path: Path, MaxAge: 60,
-		HttpOnly: true, Secure: edge.Secure(r), SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: netguard.Secure(r), SameSite: http.SameSiteStrictMode,
 	})
 }
 
@@ -39,7 +39,7 @@ func takeNotice(w http.ResponseWriter, r *http.Request) string {
 		return ""
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // G124: Secure wherever the browser came by TLS
-		Name: noticeCookie, Path: Path, MaxAge: -1, Expires: time.Unix(1, 0), HttpOnly: true, Secure: edge.Secure(r), SameSite: http.SameSiteStrictMode,
+		Name: noticeCookie, Path: Path, MaxAge: -1, Expires: time.Unix(1, 0), HttpOnly: true, Secure: netguard.Secure(r), SameSite: http.SameSiteStrictMode,
 	})
 	text, err := base64.RawURLEncoding.DecodeString(c.Value)
 	if err != nil || len(text) > maxNotice {

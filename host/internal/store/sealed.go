@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
 )
 
@@ -121,7 +121,7 @@ func (v vault) openConfig(uid, stored string) (config string, fault error) {
 func (v vault) sealLeft(row db.AgentConfigsRow) (config string, changed bool, err error) {
 	config, err = v.each(row.Config, func(field string, value json.RawMessage) (json.RawMessage, error) {
 		if text, is := sealedText(value); is {
-			if _, err := v.key.Open(text, fieldPlace(row.Uid, field)); err == nil || !errors.Is(err, seal.ErrForm) {
+			if _, err := v.key.Open(text, fieldPlace(row.Uid, field)); err == nil || !errors.Is(err, secrets.ErrForm) {
 				return value, nil // by whichever key: it is nothing in clear
 			}
 		} else if !v.secret(row.Kind, field) {
@@ -236,7 +236,7 @@ func tryOne(key Sealer, text, place string) error {
 	if key == nil {
 		return nil
 	}
-	if _, err := key.Open(text, place); errors.Is(err, seal.ErrKey) {
+	if _, err := key.Open(text, place); errors.Is(err, secrets.ErrKey) {
 		return err
 	}
 	return nil

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/seal"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 )
 
-func newKey(t testing.TB) *seal.Key {
+func newKey(t testing.TB) *secrets.Key {
 	t.Helper()
-	k, err := seal.Generate()
+	k, err := secrets.Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestSecretsOfAgentsAreSealed(t *testing.T) {
 	if n, err := Try(t.Context(), dir, key); n != 3 || err != nil {
 		t.Errorf("%d are sealed, %v", n, err)
 	}
-	if _, err := Try(t.Context(), dir, newKey(t)); !errors.Is(err, seal.ErrKey) {
+	if _, err := Try(t.Context(), dir, newKey(t)); !errors.Is(err, secrets.ErrKey) {
 		t.Errorf("another key: %v", err)
 	}
 	for _, text := range []string{canary, "canary-that-looks-sealed"} {
@@ -106,7 +106,7 @@ func TestSecretsOfAgentsAreSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := s.Agent(t.Context(), "b")
-	if err != nil || !errors.Is(got.Fault, seal.ErrForge) || string(got.Config) != `{"url":"http://seen"}` {
+	if err != nil || !errors.Is(got.Fault, secrets.ErrForge) || string(got.Config) != `{"url":"http://seen"}` {
 		t.Errorf("moved: %s, %v, %v", got.Config, got.Fault, err)
 	}
 	if got, err := s.Agent(t.Context(), "a"); err != nil || got.Fault != nil {
@@ -235,7 +235,7 @@ func TestReseal(t *testing.T) {
 	}
 	called := 0
 	changed := func() error { called++; return nil }
-	if _, err := Reseal(t.Context(), dir, newKey(t), key, sealTest, changed); !errors.Is(err, seal.ErrKey) || called > 0 {
+	if _, err := Reseal(t.Context(), dir, newKey(t), key, sealTest, changed); !errors.Is(err, secrets.ErrKey) || called > 0 {
 		t.Fatalf("wrong key: %v, called %d", err, called)
 	}
 	if n, err := Try(t.Context(), dir, old); n != 2 || err != nil {
@@ -304,7 +304,7 @@ func TestKeyIsChosenAtStart(t *testing.T) {
 			return key, err
 		}
 		s := openWith(t, dir, o)
-		if n != expected || errors.Is(wrong, seal.ErrKey) != (expected > 0) {
+		if n != expected || errors.Is(wrong, secrets.ErrKey) != (expected > 0) {
 			t.Errorf("%d are sealed, expected %d; another key: %v", n, expected, wrong)
 		}
 		if _, _, err := s.PutSecret(t.Context(), "A", "v", sealTest); err != nil {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
@@ -77,7 +77,7 @@ type Options struct {
 	Adopt    func(ctx context.Context, name string) error // makes one that came with the host's key and is not there; nil = none is
 	Patience time.Duration                                // 0 = DefaultPatience
 	Grace    time.Duration                                // 0 = DefaultGrace
-	Failures *edge.Failures                               // counts wrong keys; nil = nobody does
+	Failures *netguard.Failures                           // counts wrong keys; nil = nobody does
 	Log      *slog.Logger                                 // nil = none
 }
 
@@ -222,13 +222,13 @@ func (s *Agents) Open(socket *socketio.Socket, auth json.RawMessage) socketio.Ha
 	case h.AgentID == "":
 		return s.refuse(l, CodeMissingAgentID, "the handshake has no agentId")
 	}
-	if s.Failures.Allow(socket.Remote(), edge.AgentKeys) > 0 {
+	if s.Failures.Allow(socket.Remote(), netguard.AgentKeys) > 0 {
 		return s.refuse(l, CodeInvalidToken, wrongKey)
 	}
 	a, key, expires, err := s.admit(h)
 	switch {
 	case errors.Is(err, errRefused):
-		s.Failures.Failed(socket.Remote(), edge.AgentKeys, h.AgentID+"/"+h.APIKey)
+		s.Failures.Failed(socket.Remote(), netguard.AgentKeys, h.AgentID+"/"+h.APIKey)
 		return s.refuse(l, CodeInvalidToken, wrongKey)
 	case err != nil:
 		s.Log.Error("agent's key not checked", "remote", socket.Remote(), "error", err)

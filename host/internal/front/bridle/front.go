@@ -16,9 +16,9 @@ import (
 
 	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -55,7 +55,7 @@ type Options struct {
 	MaxSyncs    int           // 0 = DefaultMaxSyncs
 	Log         *slog.Logger  // nil = none
 
-	Failures *edge.Failures // counts wrong tokens; nil = nobody does
+	Failures *netguard.Failures // counts wrong tokens; nil = nobody does
 
 	Now   func() time.Time                               // of tokens' ends; nil = time.Now
 	After func(time.Duration) (<-chan time.Time, func()) // of SyncTime, and what stops it; nil = a timer

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 )
@@ -67,8 +67,8 @@ func (h routes) asUser(next func(http.ResponseWriter, *http.Request, *user)) htt
 			u, wait, err = h.f.checkFrom(r.RemoteAddr, strings.TrimSpace(token))
 		}
 		if wait > 0 {
-			w.Header().Set("Retry-After", edge.Seconds(wait))
-			h.problem(w, http.StatusTooManyRequests, edge.TooManyFailures)
+			w.Header().Set("Retry-After", netguard.Seconds(wait))
+			h.problem(w, http.StatusTooManyRequests, netguard.TooManyFailures)
 			return
 		}
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
-	"github.com/pontoon-bridge/pontoon/host/internal/edge"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 const (
@@ -73,11 +73,11 @@ func (f *Front) check(token string) (user, error) {
 // checkFrom is check for a token that somebody shows: one who showed too many wrong
 // ones must wait, and it is not looked at.
 func (f *Front) checkFrom(remote, token string) (u user, wait time.Duration, err error) {
-	if wait := f.Failures.Allow(remote, edge.Browsers); wait > 0 {
+	if wait := f.Failures.Allow(remote, netguard.Browsers); wait > 0 {
 		return user{}, wait, nil
 	}
 	if u, err = f.check(token); errors.Is(err, errToken) {
-		f.Failures.Failed(remote, edge.Browsers, token)
+		f.Failures.Failed(remote, netguard.Browsers, token)
 	}
 	return u, 0, err
 }
