@@ -3,26 +3,27 @@ package hub
 import (
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // change is a message's change of state on its way to the disk.
 type change struct {
 	conv *conversation
-	to   store.Settlement
+	to   ledger.Settlement
 	then func(error) // runs with the channel's mutex held; nil = nothing to do
 	once bool        // whoever asked for it is told if the disk does not take it, and asks again
-	of   store.Direction
+	of   ledger.Direction
 }
 
 // settle commits a message's new state. The mutex must be held.
-func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
-	c.settleAs(p, store.Settlement{ID: p.ID, State: s, Reason: why})
+func (c *Channel) settle(p Parcel, s ledger.State, why ledger.Reason) {
+	c.settleAs(p, ledger.Settlement{ID: p.ID, State: s, Reason: why})
 }
 
-func (c *Channel) settleAs(p Parcel, t store.Settlement) {
-	if t.State != store.Queued {
-		c.change(change{conv: p.conv, to: t, of: store.Out})
+func (c *Channel) settleAs(p Parcel, t ledger.Settlement) {
+	if t.State != ledger.Queued {
+		c.change(change{conv: p.conv, to: t, of: ledger.Out})
 		return
 	}
 	c.queue(change{conv: p.conv, to: t})
@@ -63,15 +64,15 @@ func (c *Channel) change(ch change) {
 
 // apply begins the commit. The mutex must be held.
 func (c *Channel) apply(ch change) {
-	c.hub.Store.Append(&store.Unit{
+	c.hub.Store.Append(&sqlite.Unit{
 		Conversation: ch.conv.Conversation,
-		Settle:       []store.Settlement{ch.to},
-		Done: func(r store.Result) {
+		Settle:       []ledger.Settlement{ch.to},
+		Done: func(r sqlite.Result) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if errors.Is(r.Err, store.ErrUnavailable) && !ch.once && c.hub.ctx.Err() == nil {
+			if errors.Is(r.Err, ledger.ErrUnavailable) && !ch.once && c.hub.ctx.Err() == nil {
 				if c.stuck == nil {
-					c.stuck = map[store.MessageID][]change{}
+					c.stuck = map[ledger.MessageID][]change{}
 				}
 				c.stuck[ch.to.ID] = append(c.stuck[ch.to.ID], ch)
 				return
@@ -91,7 +92,7 @@ func (c *Channel) apply(ch change) {
 // conclude ends a change that is committed, or never will be. The mutex must be
 // held.
 func (c *Channel) conclude(ch change, err error) {
-	if err != nil && !errors.Is(err, store.ErrRemoved) {
+	if err != nil && !errors.Is(err, ledger.ErrRemoved) {
 		c.hub.Log.Error("message state not stored", "message", ch.to.ID, "state", ch.to.State, "error", err)
 	}
 	if ch.then != nil {
@@ -102,7 +103,7 @@ func (c *Channel) conclude(ch change, err error) {
 
 // overtake drops the changes of a message that are stuck, when one that was
 // made after them is committed. The mutex must be held.
-func (c *Channel) overtake(id store.MessageID) {
+func (c *Channel) overtake(id ledger.MessageID) {
 	old := c.stuck[id]
 	delete(c.stuck, id)
 	for _, ch := range old {

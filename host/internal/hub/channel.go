@@ -13,8 +13,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -23,7 +24,7 @@ import (
 // in one channel. Nothing blocks while it is held.
 type Channel struct {
 	hub   *Hub
-	chain *store.Chain
+	chain *sqlite.Chain
 	owner string // of its attachments: the channel's id
 
 	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
@@ -45,17 +46,17 @@ type Channel struct {
 
 	// While an adapter is attached that acknowledges.
 	lanes   map[string]*lane // by conversation
-	flights map[store.MessageID]*lane
+	flights map[ledger.MessageID]*lane
 	ready   []*lane // that may have something to send
 	loaded  bool    // the lanes hold all that is queued
-	drafts  map[store.MessageID]*draft
+	drafts  map[ledger.MessageID]*draft
 
 	parked []parkedTurn // left over from before a restart
 
 	absent map[*conversation]struct{} // those whose turns wait for their agent
 	gaveUp time.Time                  // looked for turns that have waited for too long
 
-	stuck map[store.MessageID][]change // that the disk did not take yet
+	stuck map[ledger.MessageID][]change // that the disk did not take yet
 
 	tally     *Tally      // nil = nothing happened yet, as in most channels of a large host
 	peak      int         // the longest queue since TakePeaks
@@ -64,11 +65,11 @@ type Channel struct {
 
 // policy is a channel's row with its sets made ready; it never changes.
 type policy struct {
-	store.Channel
+	ledger.Channel
 	allow wire.Caps
 }
 
-func newPolicy(row store.Channel) *policy {
+func newPolicy(row ledger.Channel) *policy {
 	allow, _ := wire.ParseCapsFor(wire.V11.String(), row.Accept) // an adapter declares what of it counts
 	if len(row.Accept) > 0 {
 		allow |= wire.CapText // a list of unknown names alone must not mean "all"
@@ -108,7 +109,7 @@ func (c *Channel) name() string {
 	return c.policy.Name
 }
 
-func (c *Channel) update(row store.Channel) {
+func (c *Channel) update(row ledger.Channel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.policy = newPolicy(row)
@@ -133,9 +134,9 @@ func (p *policy) view(i Info) wire.View {
 // conversation is what is remembered of a conversation while it is in use.
 // The channel's mutex guards it.
 type conversation struct {
-	*store.Conversation
-	settings store.Settings
-	latest   store.Origin  // of the newest inbound message: where an unsolicited send goes
+	*sqlite.Conversation
+	settings ledger.Settings
+	latest   ledger.Origin // of the newest inbound message: where an unsolicited send goes
 	offer    render.Offer  // the newest
 	held     int           // uncommitted units and unfinished turns
 	place    *list.Element // in Channel.idle, while held is 0
@@ -153,7 +154,7 @@ type conversation struct {
 
 	// Last answers: see Reply.
 	posted   int           // not over
-	newest   *store.Unit   // begun last and not committed; nil = none
+	newest   *sqlite.Unit  // begun last and not committed; nil = none
 	unstored []*lastAnswer // that the disk did not take yet, in order
 	mending  bool          // storeUnstored runs
 }
@@ -209,9 +210,9 @@ func (c *Channel) agentName(conv *conversation) string {
 }
 
 // restore makes the message of a stored row.
-func restore(e store.Entry) message.Message {
+func restore(e ledger.Entry) message.Message {
 	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: e.Status, Text: e.Text}
-	if e.Direction == store.In {
+	if e.Direction == ledger.In {
 		m.Role = message.RoleUser
 	}
 	// What was stored was valid; a row that some other hand broke shows its text.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -14,15 +14,15 @@ import (
 // acknowledges. The channel's mutex guards it.
 type lane struct {
 	delivery.Lane
-	conv   *conversation   // held until the lane is forgotten
-	parcel Parcel          // in flight, with all of its frames
-	sent   time.Time       // its latest frame
-	again  bool            // that was sent once more
-	first  store.MessageID // the message that goes on at …
-	frame  int             // … this frame, since the others were acknowledged
-	handle string          // that the adapter gave with the first frame
-	timer  *time.Timer     // until the next try; nil = none
-	ready  bool            // it is in Channel.ready
+	conv   *conversation    // held until the lane is forgotten
+	parcel Parcel           // in flight, with all of its frames
+	sent   time.Time        // its latest frame
+	again  bool             // that was sent once more
+	first  ledger.MessageID // the message that goes on at …
+	frame  int              // … this frame, since the others were acknowledged
+	handle string           // that the adapter gave with the first frame
+	timer  *time.Timer      // until the next try; nil = none
+	ready  bool             // it is in Channel.ready
 }
 
 // acked reports whether the attachment acknowledges.
@@ -35,7 +35,7 @@ func (c *Channel) laneOf(conv *conversation) *lane {
 		conv.held++
 		l = &lane{conv: conv}
 		if c.lanes == nil { // here, as most adapters don't acknowledge
-			c.lanes, c.flights = map[string]*lane{}, map[store.MessageID]*lane{}
+			c.lanes, c.flights = map[string]*lane{}, map[ledger.MessageID]*lane{}
 		}
 		c.lanes[conv.Key] = l
 	}
@@ -68,9 +68,9 @@ func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
 
 // undo forgets what was meant to become of a row that was not committed. The
 // mutex must be held.
-func (c *Channel) undo(o *outgoing, row *store.Row) {
+func (c *Channel) undo(o *outgoing, row *ledger.Row) {
 	switch {
-	case row.State == store.Queued:
+	case row.State == ledger.Queued:
 		c.backlog--
 	case o.lane != nil:
 		o.lane.Release()
@@ -84,14 +84,14 @@ func (c *Channel) undo(o *outgoing, row *store.Row) {
 func (c *Channel) launch(o *outgoing) {
 	p := o.parcel
 	if c.lanes[p.conv.Key] != o.lane || !c.taker().acked() { // whoever it was for is gone
-		c.settle(p, store.Queued, "")
+		c.settle(p, ledger.Queued, "")
 		return
 	}
 	if first, ok := o.lane.First(); ok && first < p.ID {
 		// It was on its way to the queue, not committed yet, when the lane looked
 		// empty to this one.
 		o.lane.Release()
-		c.settle(p, store.Queued, "")
+		c.settle(p, ledger.Queued, "")
 		return
 	}
 	o.lane.Start(p.ID)
@@ -105,7 +105,7 @@ func (c *Channel) fly(l *lane, p Parcel) {
 	if p.planned != a {
 		planned := c.plan(p.out, a.view, p.Routing)
 		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			c.finish(l, store.Failed, store.ReasonFrameTooLarge, nil)
+			c.finish(l, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
 			return
 		}
 	}
@@ -122,7 +122,7 @@ func (c *Channel) fly(l *lane, p Parcel) {
 func (c *Channel) offerFrame(l *lane) {
 	_, frame := l.Flight()
 	if frame >= len(l.parcel.Frames) { // there is nothing to show
-		c.finish(l, store.Delivered, "", nil)
+		c.finish(l, ledger.Delivered, "", nil)
 		return
 	}
 	one := l.parcel
@@ -154,14 +154,14 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 		c.offerFrame(l)
 	case said.OK:
 		c.note(l, said.PreviewHandle)
-		c.finish(l, store.Delivered, "", nil)
+		c.finish(l, ledger.Delivered, "", nil)
 	case said.Ambiguous:
-		c.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: why}})
+		c.finish(l, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		l.Resume(frame)
 		c.retry(l, why)
 	default:
-		c.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: why}})
+		c.finish(l, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
 	}
 	c.mu.Unlock()
 	a.port.Flush()
@@ -169,7 +169,7 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 
 // flightOf finds the message in flight whose frame has the id; nil = none. That of
 // a deletion or a reaction is of the message that it is about. The mutex must be held.
-func (c *Channel) flightOf(ref string) (l *lane, id store.MessageID, frame int) {
+func (c *Channel) flightOf(ref string) (l *lane, id ledger.MessageID, frame int) {
 	if id, frame, ok := parseFrameID(ref); ok && c.flights[id] != nil {
 		return c.flights[id], id, frame
 	}
@@ -194,9 +194,9 @@ func clip(s string) string {
 
 // parseFrameID reads the id of a frame: that of its message, and behind a slash
 // which of its frames it is, unless it is the first.
-func parseFrameID(s string) (id store.MessageID, frame int, ok bool) {
+func parseFrameID(s string) (id ledger.MessageID, frame int, ok bool) {
 	name, number, more := strings.Cut(s, "/")
-	id, err := store.ParseMessageID(name)
+	id, err := ledger.ParseMessageID(name)
 	if err != nil {
 		return 0, 0, false
 	}
@@ -214,22 +214,22 @@ func (c *Channel) note(l *lane, handle string) {
 		l.handle = handle
 	}
 	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
-		c.change(change{conv: l.conv, to: store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
+		c.change(change{conv: l.conv, to: ledger.Settlement{ID: id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
 	}
 }
 
 // finish ends the message in flight, and takes the next. The mutex must be held.
-func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.Life) {
+func (c *Channel) finish(l *lane, s ledger.State, why ledger.Reason, life []ledger.Life) {
 	id, _ := l.Flight()
 	delete(c.flights, id)
 	if d := c.drafts[id]; d != nil {
 		d.know(l.handle)
 	}
 	l.Settle()
-	if s == store.Delivered {
+	if s == ledger.Delivered {
 		c.arrived(&l.parcel, c.lastAck)
 	}
-	c.change(change{conv: l.conv, of: store.Out, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
+	c.change(change{conv: l.conv, of: ledger.Out, to: ledger.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
 	l.parcel = Parcel{}
 	c.mayTake(l)
 	c.forget(l)
@@ -267,7 +267,7 @@ func (c *Channel) lookAgain(l *lane, after time.Duration) {
 }
 
 // waits puts a queued message into its lane. The mutex must be held.
-func (c *Channel) waits(conv *conversation, id store.MessageID) {
+func (c *Channel) waits(conv *conversation, id ledger.MessageID) {
 	if !c.taker().acked() {
 		c.drain()
 		return
@@ -283,13 +283,13 @@ func (c *Channel) retry(l *lane, why string) {
 	id, frame := l.Flight()
 	_, again := l.Retry(time.Now(), c.policy.attempts())
 	if !again {
-		c.finish(l, store.Failed, store.ReasonRetriesExhausted, []store.Life{{What: "refused for now", Detail: why}})
+		c.finish(l, ledger.Failed, ledger.ReasonRetriesExhausted, []ledger.Life{{What: "refused for now", Detail: why}})
 		return
 	}
 	delete(c.flights, id)
 	l.parcel, l.first, l.frame = Parcel{}, id, frame
 	c.backlog++
-	t := store.Settlement{ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "refused for now", Detail: why}}}
+	t := ledger.Settlement{ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "refused for now", Detail: why}}}
 	c.change(change{conv: l.conv, to: t})
 	c.mayTake(l)
 }
@@ -301,8 +301,8 @@ func (c *Channel) ground() {
 	for id, l := range c.flights {
 		delete(c.flights, id)
 		_, frame := l.Flight()
-		c.settleAs(l.parcel, store.Settlement{
-			ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "session lost"}},
+		c.settleAs(l.parcel, ledger.Settlement{
+			ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "session lost"}},
 		})
 	}
 	for key, l := range c.lanes {
