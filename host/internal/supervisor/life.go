@@ -13,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 )
 
 const (
@@ -274,7 +275,7 @@ func (l *life) explain(err error) error {
 	l.process.gone() // its last words may still be in the pipe
 	what, said := exitText(exit), l.logs.lastWords()
 	if exit.Err == nil && exit.Signal == "" && exit.Code == transport.ExitConfig {
-		return &transport.ConfigError{Reason: clip(cmp.Or(said, what))}
+		return &grpcconn.ConfigError{Reason: clip(cmp.Or(said, what))}
 	}
 	if said != "" {
 		what += ": " + clip(said)

@@ -12,7 +12,7 @@ import (
 	"github.com/thejerf/suture/v4"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 )
 
 // service is one plugin of the file, from when it was read to when its entry
@@ -288,7 +288,7 @@ func (e *programError) Unwrap() error { return e.err }
 // something.
 func hopeless(err error) bool {
 	var version *versionError
-	var cfg *transport.ConfigError
+	var cfg *grpcconn.ConfigError
 	var prog *programError
 	if errors.As(err, &prog) { // but for what passes by itself
 		for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM} {
