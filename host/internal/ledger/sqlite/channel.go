@@ -80,7 +80,7 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 	if err != nil {
 		return err
 	}
-	return s.change(func(q *db.Queries) error {
+	return s.w.submit(func(q *db.Queries) error {
 		if err := q.InsertRemoved(ctx, db.InsertRemovedParams{Channel: c.Key, At: s.now().UnixMilli()}); err != nil {
 			return fmt.Errorf("delete channel: %w", err)
 		}
@@ -94,12 +94,8 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 			return fmt.Errorf("delete channel: %w", err)
 		}
 		by.Target = c.Name
-		if err := s.audit(ctx, q, by); err != nil {
-			return err
-		}
-		chain.removed = true
-		return nil
-	})
+		return s.audit(ctx, q, by)
+	}, func() { chain.removed = true })
 }
 
 // Channel reads a channel by its id or name.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -56,76 +57,210 @@ func (w *writer) write(units []*Unit) {
 	}
 }
 
-// store commits the units together and calls their Done with the error; tried is
-// false if none was left to commit. If one of them breaks a constraint, each is committed
-// alone, so that a duplicate does not hurt its neighbours.
+// store commits the units together and calls their Done; tried is false if none was
+// left to commit. A unit that can't be stored is left out, and the others are
+// committed without it: it does not hurt its neighbours. err is the disk's.
 func (w *writer) store(units []*Unit, b *batch) (tried bool, err error) {
-	if units = w.dropFallen(units, b); len(units) == 0 {
-		return false, nil
+	fates := w.fatesOf(units)
+	rest := w.kept(units, fates)
+	careful := w.wary > 0 // every reason that can be looked up was
+	if careful {
+		w.wary--
+		rest, err = w.lookAhead(units, fates)
 	}
-	err = w.attempt(units)
-	var broken *sqliteError
-	if len(units) > 1 && (errors.Is(err, ledger.ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
-		for i := range units {
-			if rest := w.dropFallen(units[i:i+1], b); len(rest) > 0 {
-				w.finish(rest, w.attempt(rest), b)
-			}
+	for err == nil && len(rest) > 0 {
+		tried = true
+		if err = w.attempt(rest); err == nil {
+			break
 		}
-	} else {
-		w.finish(units, err, b)
+		switch blamed := w.blamed; {
+		case !unfit(err):
+		case blamed != nil && careful:
+			fates[slices.Index(units, blamed)] = w.unfitUnit(err)
+			rest, err = w.lookAhead(units, fates) // what repeats it is no repeat
+		case !careful:
+			careful = true
+			rest, err = w.lookAhead(units, fates)
+		case !w.inserts.single: // which row it was nobody knows: one at a time
+			w.inserts.single, err = true, nil
+		}
 	}
+	w.inserts.single = false
+	w.finish(units, fates, err, b)
 	w.pulse.beat(len(units))
 	w.db.arena.trim(w.db.tls)
-	return true, err
+	return tried, err
 }
 
 // errFallen is the error of a unit behind one that failed.
 var errFallen = fmt.Errorf("%w: what comes before was not stored", ledger.ErrUnavailable)
 
-// dropFallen ends the units behind one that failed, and returns the others.
-func (w *writer) dropFallen(units []*Unit, b *batch) []*Unit {
-	fallen := func(u *Unit) bool { return u.Behind != nil && u.Behind.failed }
-	if !slices.ContainsFunc(units, fallen) {
+// fatesOf are the errors of units, none so far.
+func (w *writer) fatesOf(units []*Unit) []error {
+	clear(w.fates)
+	w.fates = slices.Grow(w.fates[:0], len(units))[:len(units)]
+	return w.fates
+}
+
+// kept are the units that nothing is known against.
+func (w *writer) kept(units []*Unit, fates []error) []*Unit {
+	dropped := 0
+	for i, u := range units {
+		switch {
+		case fates[i] != nil:
+		case u.chain().removed:
+			fates[i] = ledger.ErrRemoved
+		case u.Behind != nil && u.Behind.failed:
+			fates[i] = errFallen
+		}
+		if fates[i] != nil {
+			u.failed = true // those behind it are looked at next
+			dropped++
+		}
+	}
+	if dropped == 0 {
 		return units
 	}
-	rest := make([]*Unit, 0, len(units))
+	rest := make([]*Unit, 0, len(units)-dropped)
 	for i, u := range units {
-		if fallen(u) {
-			w.finish(units[i:i+1], errFallen, b) // before those behind it are looked at
-		} else {
+		if fates[i] == nil {
 			rest = append(rest, u)
 		}
 	}
 	return rest
 }
 
-func (w *writer) finish(units []*Unit, err error, b *batch) {
+// unfit reports that a commit failed for what one of its units says, not for the
+// disk.
+func unfit(err error) bool {
 	var broken *sqliteError
-	switch {
-	case err == nil, errors.Is(err, ledger.ErrRemoved):
-	case errors.As(err, &broken) && broken.constraint():
-		err = ledger.ErrDuplicate
-	default:
+	return errors.Is(err, ledger.ErrRemoved) || errors.As(err, &broken) && broken.constraint()
+}
+
+// unfitUnit is the error of the unit that a commit failed for. Repeats were looked
+// for before: it is none.
+func (w *writer) unfitUnit(err error) error {
+	if errors.Is(err, ledger.ErrRemoved) {
+		return err
+	}
+	w.log.Error("a message was not stored: the database does not take it", "error", err)
+	return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+}
+
+// wariness is how many batches after one with a repeat are looked at beforehand: an
+// adapter that repeats messages does it again, and each time costs a transaction
+// that is rolled back.
+const wariness = 64
+
+// lookAhead finds the units that can't be stored, repeats and changes of messages
+// that were deleted, and returns the others.
+func (w *writer) lookAhead(units []*Unit, fates []error) ([]*Unit, error) {
+	clear(w.ahead)
+	first := ledger.MessageID(math.MaxInt64) // of the batch: it is not on the disk yet
+	for i, u := range units {
+		if errors.Is(fates[i], ledger.ErrDuplicate) || errors.Is(fates[i], errFallen) {
+			fates[i], u.failed = nil, false // looked for anew
+		}
+		if id := u.first(); id != 0 {
+			first = min(first, id)
+		}
+	}
+	for i, u := range units {
+		if fates[i] != nil {
+			continue
+		}
+		var err error
+		if fates[i], err = w.fateOf(u, first); err != nil {
+			return nil, err
+		}
+		if fates[i] != nil {
+			w.wary = wariness
+		}
+	}
+	return w.kept(units, fates), nil
+}
+
+// platformKey is what must be unique.
+type platformKey struct {
+	channel int64
+	id      string
+}
+
+// fateOf looks for what is against a unit; first is the first message of its batch.
+func (w *writer) fateOf(u *Unit, first ledger.MessageID) (fate, err error) {
+	if u.In != nil {
+		fate, err = w.fateOfRow(u.chain().Channel, u.In)
+	}
+	for i := 0; i < len(u.Out) && fate == nil && err == nil; i++ {
+		fate, err = w.fateOfRow(u.chain().Channel, &u.Out[i])
+	}
+	for i := 0; i < len(u.Settle) && fate == nil && err == nil; i++ {
+		id := u.Settle[i].ID
+		if id >= first {
+			continue
+		}
+		w.there.int(int64(id))
+		var there bool
+		if there, err = w.there.once(); err == nil && !there {
+			fate = ledger.ErrRemoved
+		}
+	}
+	return fate, err
+}
+
+func (w *writer) fateOfRow(channel int64, r *ledger.Row) (fate, err error) {
+	if r.PlatformID == "" {
+		return nil, nil
+	}
+	key := platformKey{channel, r.PlatformID}
+	if w.ahead[key] {
+		return ledger.ErrDuplicate, nil
+	}
+	w.ahead[key] = true
+	w.repeat.int(channel)
+	w.repeat.text(r.PlatformID)
+	there, err := w.repeat.once()
+	if there {
+		fate = ledger.ErrDuplicate
+	}
+	return fate, err
+}
+
+// finish calls the units' Done in their order. All that were to be stored, and
+// repeats of them, share err.
+func (w *writer) finish(units []*Unit, fates []error, err error, b *batch) {
+	if err != nil {
 		err = w.trouble(err)
 	}
-	switch {
-	case err == nil:
-		w.unfinished.note(units)
-	case errors.Is(err, ledger.ErrUnavailable):
-		w.stats.Refused.Add(uint64(len(units)))
+	refused := 0
+	for i := range fates {
+		if err != nil && (fates[i] == nil || errors.Is(fates[i], ledger.ErrDuplicate)) {
+			fates[i] = err
+		}
+		if errors.Is(fates[i], ledger.ErrUnavailable) {
+			refused++
+		}
 	}
-	for _, u := range units {
-		u.failed, u.Behind = err != nil, nil
+	if refused > 0 {
+		w.stats.Refused.Add(uint64(refused))
+	}
+	if err == nil {
+		w.unfinished.note(units, fates)
+	}
+	for i, u := range units {
+		u.failed, u.Behind = fates[i] != nil, nil
 		if u.Done != nil {
-			u.Done(Result{Err: err, batch: b})
+			u.Done(Result{Err: fates[i], batch: b})
 		}
 	}
 }
 
 func (w *writer) transact(units []*Unit) error {
+	w.blamed = nil
 	err := w.begin.run()
 	if err == nil {
 		if err = w.insert(units); err == nil {
+			w.blamed = nil
 			err = w.commit.run()
 		}
 	}
@@ -157,8 +292,8 @@ func (w *writer) insert(units []*Unit) error {
 	w.inserts.n, w.inserts.last = 0, 0
 	for _, u := range units {
 		c := u.Conversation
-		if u.chain().removed {
-			return ledger.ErrRemoved
+		if w.inserts.single {
+			w.blamed = u
 		}
 		w.stageChain(u.chain())
 		if u.Cursor != "" {
@@ -189,10 +324,12 @@ func (w *writer) insert(units []*Unit) error {
 		return err
 	}
 	for _, u := range units {
+		w.blamed = u
 		if err := w.follow(u); err != nil {
 			return err
 		}
 	}
+	w.blamed = nil
 	for _, c := range w.chains {
 		if c.nextCursor == "" {
 			continue

@@ -99,6 +99,17 @@ func (u *Unit) chain() *Chain {
 	return u.Conversation.Chain
 }
 
+// first is the id of the unit's first message; 0 = it has none.
+func (u *Unit) first() ledger.MessageID {
+	switch {
+	case u.In != nil:
+		return u.In.ID
+	case len(u.Out) > 0:
+		return u.Out[0].ID
+	}
+	return 0
+}
+
 // LastIn is the newest inbound message, answered or refused; 0 = none yet.
 func (c *Chain) LastIn() ledger.MessageID { return ledger.MessageID(c.lastIn.Load()) }
 

@@ -147,7 +147,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 
 	s.open = &unfinished{ids: map[ledger.MessageID]listed{}}
 	s.w = &writer{
-		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ledger.IDs{Now: s.now}, names: o.Names,
+		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ledger.IDs{Now: s.now}, names: o.Names, ahead: map[platformKey]bool{},
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
 	}
 	s.w.stats.Batch.OfSizes()
@@ -344,7 +344,7 @@ func (s *Store) NewID() ledger.MessageID {
 }
 
 // change runs fn in a transaction of its own on the writer's goroutine.
-func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(fn) }
+func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(fn, nil) }
 
 func (s *Store) runAdmin(ctx context.Context, fn func(*db.Queries) error) error {
 	tx, err := s.admin.BeginTx(ctx, nil)

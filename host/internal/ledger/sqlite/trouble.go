@@ -101,9 +101,7 @@ func resultCode(err error) (code int32, ok bool) {
 // note follows a batch: it says when the disk begins and ceases to refuse, and
 // reports whether the write-ahead log is so long that it is to be tidied.
 func (w *writer) note(err error) (untidy bool) {
-	var broken *sqliteError
 	switch {
-	case errors.Is(err, ledger.ErrRemoved), errors.As(err, &broken) && broken.constraint(): // such as a duplicate
 	case err != nil && w.since.IsZero():
 		w.since = time.Now()
 		w.stats.failing.Store(true)

@@ -20,12 +20,14 @@ type unfinished struct {
 // wherever the mark is.
 type listed bool
 
-// note is told of all that was committed.
-func (o *unfinished) note(units []*Unit) {
+// note is told of all that was committed: the units that have no error.
+func (o *unfinished) note(units []*Unit, fates []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, u := range units {
-		o.noteOne(u)
+	for i, u := range units {
+		if fates[i] == nil {
+			o.noteOne(u)
+		}
 	}
 }
 

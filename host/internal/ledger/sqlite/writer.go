@@ -28,6 +28,7 @@ type writer struct {
 	status, fill         *stmt
 	saveCursor           *stmt
 	handle, life         *stmt
+	repeat, there        *stmt // see lookAhead
 	name, unname         *stmt
 	names                func(parts, meta []byte) []string // see Options
 	now                  func() time.Time
@@ -42,6 +43,10 @@ type writer struct {
 	pulse                pulse
 	later                []ledger.Flusher // of the batch before, to be used again
 	stats                Stats
+	fates                []error              // of the units of a batch
+	blamed               *Unit                // that the latest transaction failed at; nil = nobody knows
+	wary                 int                  // batches that are looked at beforehand still
+	ahead                map[platformKey]bool // of one batch; see lookAhead
 
 	mu      sync.Mutex // guards what follows
 	ids     ledger.IDs
@@ -57,6 +62,7 @@ type writer struct {
 // job is an administrative change, run between two batches.
 type job struct {
 	run  func(*db.Queries) error
+	then func() // on the writer's goroutine, once it is committed; nil = nothing
 	done chan error
 }
 
@@ -92,6 +98,8 @@ func (w *writer) prepare() (err error) {
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +
 			"WHERE id = ?"},
+		{&w.repeat, "SELECT 1 FROM message WHERE channel = ? AND platform_id = ?"},
+		{&w.there, "SELECT 1 FROM message WHERE id = ?"},
 		{&w.moveConversation, "UPDATE conversation SET turns = ?, head = ?, last_in = ?, last_out = ? WHERE id = ?"},
 	} {
 		if *p.dst, err = w.db.prepare(p.sql); err != nil {
@@ -142,9 +150,10 @@ func (u *Unit) identify(from *ledger.IDs) {
 	}
 }
 
-// submit runs fn between two batches and waits for it.
-func (w *writer) submit(fn func(*db.Queries) error) error {
-	j := job{run: fn, done: make(chan error, 1)}
+// submit runs fn, and then if that was committed, between two batches, and waits
+// for it.
+func (w *writer) submit(fn func(*db.Queries) error, then func()) error {
+	j := job{run: fn, then: then, done: make(chan error, 1)}
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -205,6 +214,9 @@ func (w *writer) runJob(ctx context.Context, j job) error {
 		return w.broken
 	}
 	err := w.admin(ctx, j.run)
+	if err == nil && j.then != nil {
+		j.then()
+	}
 	if Failing(err) {
 		err = w.trouble(err)
 	}
