@@ -29,6 +29,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -96,7 +97,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	roster := agent.NewRoster(log)
 	hello := greeting{dir: c.Data}
-	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
+	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: []string{auth.KeyFile, secrets.FileName, attach.KeyFile}, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
 	if err != nil {
 		return err
 	}

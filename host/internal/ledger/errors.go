@@ -23,6 +23,8 @@ var (
 	// ErrNotSynced: the disk did not confirm what was written. What it holds of
 	// that nobody knows: the system may count pages as clean that it has lost.
 	ErrNotSynced = errors.New("the disk did not confirm what was written")
+	// ErrLost: the database is not where it was.
+	ErrLost = errors.New("the database is lost")
 	// ErrCorrupt: the database is damaged.
 	ErrCorrupt = errors.New("the database is damaged")
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"modernc.org/sqlite"
@@ -20,9 +21,10 @@ const checkpointPages = 1000
 // health is what the writer knows of its disk. The writer's goroutine owns it.
 type health struct {
 	log       *slog.Logger
-	dir       string // the data directory
-	path      string // the database
-	broken    error  // why nothing is written any more; nil = it is
+	dir       string      // the data directory
+	path      string      // the database
+	file      os.FileInfo // of it, as it was opened
+	broken    error       // why nothing is written any more; nil = it is
 	failed    chan error
 	since     time.Time // when commits began to fail; zero = they work
 	reclaimed time.Time // when the log was last emptied to make room
