@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store/db"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -316,10 +317,5 @@ func TestIDs(t *testing.T) {
 
 func eventually(t testing.TB, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatal("did not come true in 30 s")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	await.Until(t, "what the line above waits for", ok)
 }
