@@ -91,7 +91,7 @@ func (s Scenario) validate() error {
 
 // LoadConfig is what Load runs.
 type LoadConfig struct {
-	Exe       string // this program, which is host and raw server too
+	Exe       string // the host's program
 	Dir       string // where the host's data directory is made; "" = the system's
 	Scenarios []Scenario
 	Rounds    int
@@ -187,7 +187,7 @@ func Load(ctx context.Context, c LoadConfig) (LoadReport, error) {
 	if err != nil {
 		return LoadReport{}, err
 	}
-	report := LoadReport{Machine: describeMachine(b.dir), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Messages: c.Messages, Base: "RAW"}
+	report := LoadReport{Machine: DescribeMachine(b.dir), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Messages: c.Messages, Base: "RAW"}
 	for _, s := range c.Scenarios {
 		r, err := b.scenario(ctx, s)
 		if err != nil {
@@ -236,7 +236,7 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 	if b.NoRaw {
 		return stop, nil
 	}
-	raw, err := startRaw(ctx, b.Exe)
+	raw, err := startRaw(ctx)
 	if err != nil {
 		return stop, err
 	}
@@ -253,7 +253,7 @@ func (b *bed) sample(ctx context.Context, i int, s Scenario) (Sample, error) {
 		return one, err
 	}
 	took, err := syncTook(b.dir)
-	if ratio := one.P50 / micros(took); err == nil && took > 0 {
+	if ratio := one.P50 / Micros(took); err == nil && took > 0 {
 		one.SyncRatio = &ratio
 	}
 	return one, err

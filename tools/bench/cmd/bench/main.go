@@ -1,34 +1,78 @@
+// Command bench measures a Pontoon host: what messages cost, what it keeps when it is
+// killed, and what one that misbehaves costs all others.
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/bench"
-	sdkplugin "github.com/pontoon-bridge/pontoon/sdk/plugin"
+	"github.com/pontoon-bridge/pontoon/tools/bench"
 )
 
-func benchCommand(o *clientOptions) *cobra.Command {
+// options are those of all measurements.
+type options struct {
+	json bool
+	exe  string // the host's program; "" = pontoon, beside this one
+	dir  string
+}
+
+// program is the host that is measured.
+func (o *options) program() (string, error) {
+	if o.exe != "" {
+		return filepath.Abs(o.exe)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find own program: %w", err)
+	}
+	host := filepath.Join(filepath.Dir(self), "pontoon")
+	if _, err := os.Stat(host); err != nil {
+		return "", fmt.Errorf("%w: build it there (make build), or name it by --pontoon", err)
+	}
+	return host, nil
+}
+
+// errFound ends a measurement that found what must not be; its report says what.
+var errFound = errors.New("found what must not be: see the report")
+
+func main() {
+	if status, ok := bench.Role(os.Args, os.Stdout, os.Stderr); ok {
+		os.Exit(status)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal kills
+	if err := benchCommand(&options{}).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func benchCommand(o *options) *cobra.Command {
 	var c bench.LoadConfig
 	var shape bench.Scenario
 	var seconds float64
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Measure what messages cost beside a bare WebSocket echo", Args: cobra.NoArgs,
+		SilenceErrors: true, SilenceUsage: true,
 		Long: "Start a host on a fresh data directory and a server that only gives WebSocket frames back, and put the same\n" +
 			"load on both in turns. Quote ratios of one run: absolute numbers say as much of the machine. Load never\n" +
 			"leaves this machine.",
-		Example: "  pontoon bench\n  pontoon bench --conns 500 --window 1 --rounds 7\n  pontoon bench --conns 50 --rate 5000\n" +
-			"  pontoon bench --target ws://127.0.0.1:8080 --token T",
+		Example: "  bin/bench\n  bin/bench --conns 500 --window 1 --rounds 7\n  bin/bench --conns 50 --rate 5000\n" +
+			"  bin/bench --target ws://127.0.0.1:8080 --token T",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Scenarios = scenarios(cmd, shape, len(c.Tokens))
-			c.Duration = time.Duration(seconds * float64(time.Second))
+			c.Duration, c.Dir = time.Duration(seconds*float64(time.Second)), o.dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Load(cmd.Context(), c)
 				return verdict{&r, r.Clean(), r.Print}, err
@@ -50,12 +94,11 @@ func benchCommand(o *clientOptions) *cobra.Command {
 	f.StringArrayVar(&c.Tokens, "token", nil, "token for it; one for each connection")
 	f.IntVar(&c.PID, "pid", 0, "its process, to tell its processor time")
 	f.StringVar(&c.Profile, "profile", "", "directory for profiles of the host, written at the end: cpu.pprof and allocs.pprof")
-	cmd.PersistentFlags().StringVar(&c.Dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
-	cmd.AddCommand(benchIdle(o, &c.Dir), benchKill(o, &c.Dir), benchStorm(o, &c.Dir), benchFair(o, &c.Dir), benchModes(o, &c.Dir), benchDeep(o, &c.Dir),
-		benchStream(o), benchTokens(o), benchAdapter(), benchStreamEcho(), benchCulprit(), &cobra.Command{
-			Use: "raw-echo", Short: "Give every WebSocket frame back", Args: cobra.NoArgs, Hidden: true,
-			RunE: func(cmd *cobra.Command, _ []string) error { return bench.ServeRaw(cmd.Context(), cmd.OutOrStdout()) },
-		})
+	all := cmd.PersistentFlags()
+	all.StringVar(&o.dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
+	all.StringVar(&o.exe, "pontoon", "", "the host's program (default: pontoon, beside this one)")
+	all.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
+	cmd.AddCommand(benchIdle(o), benchKill(o), benchStorm(o), benchFair(o), benchModes(o), benchStream(o), benchTokens(o))
 	return cmd
 }
 
@@ -89,12 +132,12 @@ func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Sce
 	return all
 }
 
-func benchIdle(o *clientOptions, dir *string) *cobra.Command {
+func benchIdle(o *options) *cobra.Command {
 	var c bench.IdleConfig
 	cmd := &cobra.Command{
 		Use: "idle", Short: "Measure what idle adapters cost, and how fast all come back", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Dir = *dir
+			c.Dir = o.dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Idle(cmd.Context(), c)
 				return verdict{&r, true, r.Print}, err
@@ -106,7 +149,7 @@ func benchIdle(o *clientOptions, dir *string) *cobra.Command {
 	return cmd
 }
 
-func benchKill(o *clientOptions, dir *string) *cobra.Command {
+func benchKill(o *options) *cobra.Command {
 	var c bench.KillConfig
 	var acks bool
 	cmd := &cobra.Command{
@@ -116,7 +159,7 @@ func benchKill(o *clientOptions, dir *string) *cobra.Command {
 			"exactly once. With --acks the clients speak protocol 1.1, acknowledge, outlive the host and go on with the\n" +
 			"next one. Exits with 1 if something acknowledged is lost, doubled or out of order.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Dir = *dir
+			c.Dir = o.dir
 			if acks {
 				return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 					r, err := bench.KillAcks(cmd.Context(), c)
@@ -139,14 +182,14 @@ func benchKill(o *clientOptions, dir *string) *cobra.Command {
 	return cmd
 }
 
-func benchModes(o *clientOptions, dir *string) *cobra.Command {
+func benchModes(o *options) *cobra.Command {
 	var c bench.ModesConfig
 	cmd := &cobra.Command{
 		Use: "modes", Short: "Measure one adapter as a plugin and over a WebSocket", Args: cobra.NoArgs,
 		Long: "Start a host, and put the same load of one SDK adapter on it in turns: run by the host as a plugin, and\n" +
 			"connected by WebSocket.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Dir = *dir
+			c.Dir = o.dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Modes(cmd.Context(), c)
 				return verdict{&r, r.Clean(), r.Print}, err
@@ -161,40 +204,14 @@ func benchModes(o *clientOptions, dir *string) *cobra.Command {
 	return cmd
 }
 
-func benchDeep(o *clientOptions, dir *string) *cobra.Command {
-	var c bench.DeepConfig
-	cmd := &cobra.Command{
-		Use: "deep", Short: "Measure what a message costs when many are stored", Args: cobra.NoArgs,
-		Long: "Store many messages, then put the same load on that database and on new ones in turns. 10 million take\n" +
-			"about 2.3 GB in --dir, which are removed afterwards.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkFlags(oneOf("ids", c.IDs, bench.IDsNone, bench.IDsOrdered, bench.IDsRandom)); err != nil {
-				return err
-			}
-			c.Dir = *dir
-			var exe string // it has no other process
-			return runBench(cmd, o, &exe, &c.Progress, func() (verdict, error) {
-				r, err := bench.Deep(cmd.Context(), c)
-				return verdict{&r, true, r.Print}, err
-			})
-		},
-	}
-	f := cmd.Flags()
-	f.IntVar(&c.Stored, "stored", 10_000_000, "messages stored beforehand")
-	f.IntVar(&c.Conversations, "conversations", 50, "conversations that they belong to")
-	f.StringVar(&c.IDs, "ids", bench.IDsNone, "platform ids of the questions: none, ordered or random")
-	f.IntVar(&c.Pairs, "pairs", 10_000, "questions with their answers of one measurement")
-	f.IntVar(&c.Rounds, "rounds", 15, "rounds")
-	return cmd
-}
-
-func benchTokens(o *clientOptions) *cobra.Command {
+func benchTokens(o *options) *cobra.Command {
 	var c bench.TokensConfig
 	cmd := &cobra.Command{
 		Use: "tokens", Short: "Measure what the host adds before users see an agent's first word", Args: cobra.NoArgs,
 		Long: "Start a host, and put agents of each kind behind an adapter that shows streams and behind an AG-UI client, one\n" +
 			"question at a time: how long until the agent has it, and from its first token until the user has that.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = o.dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Tokens(cmd.Context(), c)
 				return verdict{&r, true, r.Print}, err
@@ -203,18 +220,17 @@ func benchTokens(o *clientOptions) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&c.Samples, "samples", 300, "questions of each")
-	f.StringVar(&c.Dir, "dir", "", "where the data directory is made and removed (default: the system's for temporary files)")
 	return cmd
 }
 
-func benchStream(o *clientOptions) *cobra.Command {
+func benchStream(o *options) *cobra.Command {
 	var c bench.StreamConfig
 	cmd := &cobra.Command{
 		Use: "stream", Short: "Measure a plugin's connection beside a bare gRPC stream", Args: cobra.NoArgs,
 		Long: "Start two children as plugins, with mutual TLS, and let them give frames back in turns: one through the SDK's\n" +
 			"connection, one through nothing but the gRPC stream below it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+			return runBench(cmd, o, nil, &c.Progress, func() (verdict, error) {
 				r, err := bench.Streams(cmd.Context(), c)
 				return verdict{&r, r.Clean(), r.Print}, err
 			})
@@ -228,25 +244,6 @@ func benchStream(o *clientOptions) *cobra.Command {
 	return cmd
 }
 
-func benchStreamEcho() *cobra.Command {
-	return &cobra.Command{
-		Use: "stream-echo WAY", Short: "The far end of 'bench stream'", Args: cobra.ExactArgs(1), Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error { return bench.ServeStream(cmd.Context(), args[0]) },
-	}
-}
-
-func benchAdapter() *cobra.Command {
-	return &cobra.Command{
-		Use: "adapter", Short: "The load of 'bench modes'", Hidden: true, DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if code := sdkplugin.Start(cmd.Context(), "bench", &bench.Adapter{}, append([]string{"pontoon bench adapter"}, args...), os.Getenv, cmd.ErrOrStderr()); code != 0 {
-				return exitError(code)
-			}
-			return nil
-		},
-	}
-}
-
 // verdict is a report, whether all is well in it, and how people read it.
 type verdict struct {
 	report any
@@ -255,17 +252,17 @@ type verdict struct {
 }
 
 // runBench fills in what every measurement needs, runs it and shows its report.
-func runBench(cmd *cobra.Command, o *clientOptions, exe *string, progress *func(string), run func() (verdict, error)) (err error) {
-	if *exe, err = os.Executable(); err != nil {
-		return fmt.Errorf("find own program: %w", err)
+// exe is nil for one that starts no host.
+func runBench(cmd *cobra.Command, o *options, exe *string, progress *func(string), run func() (verdict, error)) (err error) {
+	if exe != nil {
+		if *exe, err = o.program(); err != nil {
+			return err
+		}
 	}
 	if !o.json {
 		*progress = func(line string) { fmt.Fprintln(cmd.ErrOrStderr(), line) }
 	}
 	v, err := run()
-	if errors.Is(err, bench.ErrNotLoopback) {
-		return usageError{err}
-	}
 	if err != nil {
 		return err
 	}
@@ -275,7 +272,7 @@ func runBench(cmd *cobra.Command, o *clientOptions, exe *string, progress *func(
 		err = v.print(cmd.OutOrStdout())
 	}
 	if err == nil && !v.ok {
-		return exitError(1)
+		return errFound
 	}
 	return err
 }

@@ -111,7 +111,7 @@ func Fair(ctx context.Context, c FairConfig) (r FairReport, err error) {
 	if err := f.start(ctx); err != nil {
 		return r, err
 	}
-	r = FairReport{Machine: describeMachine(f.dir), Scenario: c.scenario(), Rounds: c.Rounds, Seconds: c.Duration.Seconds()}
+	r = FairReport{Machine: DescribeMachine(f.dir), Scenario: c.scenario(), Rounds: c.Rounds, Seconds: c.Duration.Seconds()}
 	for i, name := range f.Culprits {
 		one, err := f.compare(ctx, i, name)
 		if err != nil {
@@ -195,7 +195,7 @@ func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, 
 		}
 		ratios = append(ratios, with[round].P99/without[round].P99)
 	}
-	r.Ratio, r.With, r.Without = spreadOf(ratios), summarize("with", with), summarize("without", without)
+	r.Ratio, r.With, r.Without = SpreadOf(ratios), summarize("with", with), summarize("without", without)
 	return r, nil
 }
 
@@ -205,7 +205,7 @@ func (f *fair) beside(ctx context.Context, i int, name string) (s Sample, did De
 	if err != nil {
 		return s, did, fmt.Errorf("encode work: %w", err)
 	}
-	c, err := spawn(f.Exe, "bench", "culprit", string(work))
+	c, err := spawnRole(roleCulprit, string(work))
 	if err != nil {
 		return s, did, err
 	}
@@ -232,8 +232,8 @@ func (r *FairReport) Print(w io.Writer) error {
 	fmt.Fprintln(tab, "CULPRIT\tP99 WITH ÷ WITHOUT\tP99 WITHOUT\tP99 WITH\tP50 WITHOUT\tP50 WITH\tIT DID\tLOST\tTWICE\tDISORDER")
 	for _, c := range r.Culprits {
 		t := c.With.Total
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", c.Name, c.Ratio.show(2), c.Without.P99.show(0), c.With.P99.show(0),
-			number(c.Without.P50.Median, 0), number(c.With.P50.Median, 0), c.Did, t.Lost, t.Duplicated, t.Disordered)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", c.Name, c.Ratio.Show(2), c.Without.P99.Show(0), c.With.P99.Show(0),
+			Number(c.Without.P50.Median, 0), Number(c.With.P50.Median, 0), c.Did, t.Lost, t.Duplicated, t.Disordered)
 	}
 	return tab.Flush()
 }

@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	_ "modernc.org/sqlite" // looks at the database of a host that was killed
 )
+
+// databaseFile is what the host calls its database.
+const databaseFile = "pontoon.db"
 
 // The kill comes at a random moment within these bounds after the burst began,
 // and in every second round another one that soon after a start.
@@ -103,7 +106,7 @@ func Kill(ctx context.Context, c KillConfig) (r KillReport, err error) {
 
 // conclude fills in what the report says of the run itself.
 func (t *torture) conclude(r KillReport) KillReport {
-	r.Machine, r.Rounds, r.Kills = describeMachine(t.dir), len(t.bursts), t.kills
+	r.Machine, r.Rounds, r.Kills = DescribeMachine(t.dir), len(t.bursts), t.kills
 	return r
 }
 
@@ -206,7 +209,7 @@ func (t *torture) compare(ctx context.Context, host *child, bursts []burst, r *K
 // after it (rw, since nobody else can put a log in order then, and then also at
 // what each index says: in every round that would take most of the time).
 func (r *KillReport) checkFile(ctx context.Context, dir, mode string) (err error) {
-	path, err := filepath.Abs(filepath.Join(dir, store.File))
+	path, err := filepath.Abs(filepath.Join(dir, databaseFile))
 	if err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -34,7 +33,7 @@ type Deeds struct {
 func (d *Deeds) add(o Deeds) { d.Acts, d.Closed = d.Acts+o.Acts, d.Closed+o.Closed }
 
 func (d Deeds) String() string {
-	return number(float64(d.Acts), 0) + " acts, closed " + number(float64(d.Closed), 0) + "×"
+	return Number(float64(d.Acts), 0) + " acts, closed " + Number(float64(d.Closed), 0) + "×"
 }
 
 // culpritWork is what a culprit's process is told.
@@ -47,13 +46,13 @@ type culpritWork struct {
 	Data    string `json:"data"` // directory with the operator's key
 }
 
-// Culprit misbehaves as work says until ctx ends, then writes its Deeds.
-func Culprit(ctx context.Context, work string, stdout, stderr io.Writer) error {
+// serveCulprit misbehaves as work says until ctx ends, then writes its Deeds.
+func serveCulprit(ctx context.Context, work string, stdout, stderr io.Writer) error {
 	var w culpritWork
 	if err := json.Unmarshal([]byte(work), &w); err != nil {
 		return fmt.Errorf("read work: %w", err)
 	}
-	key, err := auth.ReadKey(w.Data)
+	key, err := adminKey(w.Data)
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func TestHistogram(t *testing.T) {
 		h.add(time.Duration(i) * time.Microsecond)
 	}
 	for q, want := range map[float64]float64{0.5: 5000, 0.9: 9000, 0.99: 9900, 1: 10_000} {
-		if got := micros(h.quantile(q)); got < want || got > want*1.02 {
+		if got := Micros(h.quantile(q)); got < want || got > want*1.02 {
 			t.Errorf("quantile %g: found %g, expected %g", q, got, want)
 		}
 	}

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/bench"
+	"github.com/pontoon-bridge/pontoon/tools/bench"
 )
 
-func benchStorm(o *clientOptions, dir *string) *cobra.Command {
+func benchStorm(o *options) *cobra.Command {
 	var c bench.StormConfig
 	cmd := &cobra.Command{
 		Use: "storm", Short: "Cut off all adapters at once, and look how they come back", Args: cobra.NoArgs,
@@ -16,7 +19,7 @@ func benchStorm(o *clientOptions, dir *string) *cobra.Command {
 			"believes in the connections before, and after a kill of the host. Each must be answered again. Exits with 1 if\n" +
 			"not, or if a slot is left with a session that is gone.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c.Dir = *dir
+			c.Dir = o.dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Storm(cmd.Context(), c)
 				return verdict{&r, r.OK(), r.Print}, err
@@ -28,7 +31,7 @@ func benchStorm(o *clientOptions, dir *string) *cobra.Command {
 	return cmd
 }
 
-func benchFair(o *clientOptions, dir *string) *cobra.Command {
+func benchFair(o *options) *cobra.Command {
 	c := bench.FairConfig{}
 	cmd := &cobra.Command{
 		Use: "fair", Short: "Measure what one that misbehaves costs all others", Args: cobra.NoArgs,
@@ -36,11 +39,11 @@ func benchFair(o *clientOptions, dir *string) *cobra.Command {
 			"Printed is the ratio of their p99.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range c.Culprits {
-				if err := checkFlags(oneOf("culprit", name, bench.CulpritNames...)); err != nil {
-					return err
+				if !slices.Contains(bench.CulpritNames, name) {
+					return fmt.Errorf("--culprit: found %.40q, expected one of %s", name, strings.Join(bench.CulpritNames, ", "))
 				}
 			}
-			c.Dir = *dir
+			c.Dir = o.dir
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Fair(cmd.Context(), c)
 				return verdict{&r, r.Clean(), r.Print}, err
@@ -55,13 +58,4 @@ func benchFair(o *clientOptions, dir *string) *cobra.Command {
 	f.DurationVar(&c.Duration, "duration", 2*time.Second, "length of one measurement")
 	f.IntVar(&c.History, "history", 100_000, "messages of the channel whose history is read")
 	return cmd
-}
-
-func benchCulprit() *cobra.Command {
-	return &cobra.Command{
-		Use: "culprit WORK", Short: "The culprits of 'bench fair'", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return bench.Culprit(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
 }

@@ -16,10 +16,10 @@ import (
 // rawBuffer is the size of the host's own socket buffers (package transport).
 const rawBuffer = 1024
 
-// ServeRaw is what everything is compared with: a server that gives every
+// serveRaw is what everything is compared with: a server that gives every
 // WebSocket frame back and does nothing else, until ctx ends. It prints its url
 // to w. It has a process of its own: connections end with that.
-func ServeRaw(ctx context.Context, w io.Writer) error {
+func serveRaw(ctx context.Context, w io.Writer) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 
 // StreamConfig is what Streams runs.
 type StreamConfig struct {
-	Exe      string
 	Windows  []int // frames in flight
 	Size     int   // bytes of a frame
 	Rounds   int
@@ -55,13 +53,13 @@ func Streams(ctx context.Context, c StreamConfig) (LoadReport, error) {
 		}
 	}()
 	for _, way := range ways {
-		e, err := startFarEnd(ctx, c.Exe, way)
+		e, err := startFarEnd(ctx, way)
 		if err != nil {
 			return LoadReport{}, fmt.Errorf("%s: %w", way, err)
 		}
 		ends = append(ends, e)
 	}
-	report := LoadReport{Machine: describeMachine(""), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Base: "BARE GRPC"}
+	report := LoadReport{Machine: DescribeMachine(""), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Base: "BARE GRPC"}
 	for _, window := range c.Windows {
 		s := Scenario{Conns: 1, Window: window, Conversations: 1, Size: c.Size}
 		samples := make([][]Sample, len(ways))
@@ -104,8 +102,11 @@ type flow struct {
 	end  func()
 }
 
-func startFarEnd(ctx context.Context, exe, way string) (*farEnd, error) {
-	cmd := exec.Command(exe, "bench", "stream-echo", way)
+func startFarEnd(ctx context.Context, way string) (*farEnd, error) {
+	cmd, err := roleCommand(roleStreamEcho, way)
+	if err != nil {
+		return nil, err
+	}
 	bindToParent(cmd)
 	sets := grpcconn.PluginSets()
 	if way == viaGRPC {
@@ -224,19 +225,19 @@ func (e *farEnd) sampleOf(h *histogram, counted int, took time.Duration, before 
 		return Sample{}, errors.New("no frame came back in time")
 	}
 	one := Sample{
-		Throughput: float64(counted) / took.Seconds(), OwnCPU: micros(after.own-before.own) / float64(counted),
-		P50: micros(h.quantile(0.5)), P90: micros(h.quantile(0.9)), P99: micros(h.quantile(0.99)), Max: micros(h.max),
+		Throughput: float64(counted) / took.Seconds(), OwnCPU: Micros(after.own-before.own) / float64(counted),
+		P50: Micros(h.quantile(0.5)), P90: Micros(h.quantile(0.9)), P99: Micros(h.quantile(0.99)), Max: Micros(h.max),
 		Count: Count{Sent: counted},
 	}
 	if after.known {
-		cpu := micros(after.server-before.server) / float64(counted)
+		cpu := Micros(after.server-before.server) / float64(counted)
 		one.ServerCPU = &cpu
 	}
 	return one, nil
 }
 
-// ServeStream is the child: it gives every frame back, until the parent ends it.
-func ServeStream(ctx context.Context, way string) error {
+// serveStream is the child: it gives every frame back, until the parent ends it.
+func serveStream(ctx context.Context, way string) error {
 	switch way {
 	case viaConn:
 		return echoConns(ctx)

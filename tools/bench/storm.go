@@ -95,7 +95,7 @@ func Storm(ctx context.Context, c StormConfig) (r StormReport, err error) {
 	if s.tokens, err = provision(ctx, s.host, "storm", c.Adapters); err != nil {
 		return r, err
 	}
-	r = StormReport{Machine: describeMachine(s.dir), Adapters: c.Adapters, Rounds: c.Rounds}
+	r = StormReport{Machine: DescribeMachine(s.dir), Adapters: c.Adapters, Rounds: c.Rounds}
 	return r, s.run(ctx, &r)
 }
 
@@ -126,7 +126,7 @@ func (s *storm) run(ctx context.Context, r *StormReport) error {
 	}
 	r.Retries = int(s.retries.Load())
 	for i := range ways {
-		*ways[i].to = spreadOf(ways[i].took)
+		*ways[i].to = SpreadOf(ways[i].took)
 	}
 	s.reset()
 	return s.empty(ctx, r)
@@ -288,7 +288,7 @@ func (r *StormReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%d adapters come back at once, %d rounds\n\n", r.Machine, r.Adapters, r.Rounds)
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(tab, "CUT OFF BY\tALL BACK AFTER, S")
-	fmt.Fprintf(tab, "reset\t%s\nsilence: each replaces itself\t%s\nkill and start of the host\t%s\n", r.Reset.show(2), r.Silent.show(2), r.Killed.show(2))
+	fmt.Fprintf(tab, "reset\t%s\nsilence: each replaces itself\t%s\nkill and start of the host\t%s\n", r.Reset.Show(2), r.Silent.Show(2), r.Killed.Show(2))
 	if err := tab.Flush(); err != nil {
 		return err
 	}

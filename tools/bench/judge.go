@@ -127,7 +127,7 @@ func (r *KillReport) Print(w io.Writer) error {
 		{"sent", r.Sent}, {"answered", r.Answered}, {"stored, answer cut off", r.Unanswered}, {"answered and lost", r.Lost}, {"duplicated", r.Duplicated},
 		{"torn pairs", r.Torn}, {"gaps", r.Gaps}, {"out of order", r.Disordered}, {"never sent", r.Foreign},
 	} {
-		fmt.Fprintf(tab, "%s\t%s\n", line.name, number(float64(line.n), 0))
+		fmt.Fprintf(tab, "%s\t%s\n", line.name, Number(float64(line.n), 0))
 	}
 	fmt.Fprintf(tab, "integrity_check\t%s\n", r.Integrity)
 	if !r.OK() {

@@ -86,7 +86,7 @@ func Tokens(ctx context.Context, c TokensConfig) (r TokensReport, err error) {
 		return r, err
 	}
 	defer api.close()
-	r = TokensReport{Machine: describeMachine(c.Dir), Samples: c.Samples}
+	r = TokensReport{Machine: DescribeMachine(c.Dir), Samples: c.Samples}
 	for _, kind := range []string{"websocket", "agui", "webhook"} {
 		t := &talker{turns: make(chan moments, 1)}
 		stop, err := t.start(ctx, api, host, kind)
@@ -234,7 +234,7 @@ func (r *TokensReport) Print(w io.Writer) error {
 	fmt.Fprintln(tw, "AGENT\tUSER BEHIND\tQUESTION P50\tP99\tFIRST TOKEN P50\tP99")
 	for _, way := range r.Ways {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\n", way.Agent, way.User,
-			number(way.Asked.P50, 0), number(way.Asked.P99, 0), number(way.Token.P50, 0), number(way.Token.P99, 0))
+			Number(way.Asked.P50, 0), Number(way.Asked.P99, 0), Number(way.Token.P50, 0), Number(way.Token.P99, 0))
 	}
 	return tw.Flush()
 }

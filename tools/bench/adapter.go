@@ -13,10 +13,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
-// Adapter is a load generator that is an adapter of the SDK like any other, so
+// adapter is a load generator that is an adapter of the SDK like any other, so
 // that the same load can come by WebSocket and from a plugin. It measures once
 // and writes what it found to a file.
-type Adapter struct {
+type adapter struct {
 	adapterConfig
 	free chan int // sequence numbers' slots that are answered
 
@@ -38,13 +38,13 @@ type adapterConfig struct {
 	HostPID int    `json:"host_pid"`
 }
 
-var _ sdk.Adapter = (*Adapter)(nil)
+var _ sdk.Adapter = (*adapter)(nil)
 
 // adapterGrace is how long the last answers may take.
 const adapterGrace = 5 * time.Second
 
 // Run implements sdk.Adapter.
-func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+func (a *adapter) Run(ctx context.Context, h *sdk.Host) error {
 	if err := h.Config(&a.adapterConfig); err != nil {
 		return sdk.Refused(err)
 	}
@@ -78,19 +78,19 @@ func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
 	}
 }
 
-func (a *Adapter) begin() {
+func (a *adapter) begin() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.measured, a.began = true, now()
 }
 
-func (a *Adapter) measuring() bool {
+func (a *adapter) measuring() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.measured
 }
 
-func (a *Adapter) note(seq int) {
+func (a *adapter) note(seq int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.sent[seq] = now()
@@ -98,7 +98,7 @@ func (a *Adapter) note(seq int) {
 }
 
 // Send implements sdk.Adapter: an answer has come.
-func (a *Adapter) Send(_ context.Context, to sdk.Target, _ string) (sdk.Receipt, error) {
+func (a *adapter) Send(_ context.Context, to sdk.Target, _ string) (sdk.Receipt, error) {
 	var ref string
 	if err := json.Unmarshal(to.ReplyCtx, &ref); err != nil {
 		return sdk.Receipt{}, sdk.Refused(err)
@@ -127,15 +127,15 @@ func (a *Adapter) Send(_ context.Context, to sdk.Target, _ string) (sdk.Receipt,
 }
 
 // finish waits for the last answers and writes the report.
-func (a *Adapter) finish(ctx context.Context, before usage) error {
+func (a *adapter) finish(ctx context.Context, before usage) error {
 	after := usageOf(a.HostPID)
 	a.mu.Lock()
 	took := now() - a.began
 	s := Sample{Throughput: float64(a.counted) / took.Seconds()}
 	if a.counted > 0 && after.known {
-		cpu := micros(after.server-before.server) / float64(a.counted)
+		cpu := Micros(after.server-before.server) / float64(a.counted)
 		s.ServerCPU = &cpu
-		s.OwnCPU = micros(after.own-before.own) / float64(a.counted)
+		s.OwnCPU = Micros(after.own-before.own) / float64(a.counted)
 	}
 	a.measured = false
 	a.mu.Unlock()
@@ -145,7 +145,7 @@ func (a *Adapter) finish(ctx context.Context, before usage) error {
 	a.mu.Lock()
 	s.Count = a.count
 	s.Lost = len(a.sent)
-	s.P50, s.P90, s.P99, s.Max = micros(a.latency.quantile(0.5)), micros(a.latency.quantile(0.9)), micros(a.latency.quantile(0.99)), micros(a.latency.max)
+	s.P50, s.P90, s.P99, s.Max = Micros(a.latency.quantile(0.5)), Micros(a.latency.quantile(0.9)), Micros(a.latency.quantile(0.99)), Micros(a.latency.max)
 	a.mu.Unlock()
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -161,7 +161,7 @@ func (a *Adapter) finish(ctx context.Context, before usage) error {
 	return nil
 }
 
-func (a *Adapter) open() int {
+func (a *adapter) open() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.sent)

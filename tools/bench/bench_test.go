@@ -23,7 +23,7 @@ var built string
 // program builds pontoon, once.
 var program = sync.OnceValues(func() (string, error) {
 	exe := filepath.Join(built, "pontoon.exe")
-	if out, err := exec.Command("go", "build", "-o", exe, "../../cmd/pontoon").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", exe, "../../host/cmd/pontoon").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build pontoon: %w\n%s", err, out)
 	}
 	return exe, nil
@@ -38,7 +38,12 @@ func exe(t *testing.T) string {
 	return path
 }
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if status, ok := Role(os.Args, os.Stdout, os.Stderr); ok {
+		os.Exit(status)
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	var err error

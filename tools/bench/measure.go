@@ -218,15 +218,15 @@ func sampleOf(peers []*peer, took time.Duration, before, after usage) Sample {
 		measured += p.counted
 	}
 	s.Throughput = float64(measured) / took.Seconds()
-	s.P50, s.P90, s.P99, s.Max = micros(h.quantile(0.5)), micros(h.quantile(0.9)), micros(h.quantile(0.99)), micros(h.max)
+	s.P50, s.P90, s.P99, s.Max = Micros(h.quantile(0.5)), Micros(h.quantile(0.9)), Micros(h.quantile(0.99)), Micros(h.max)
 	if measured > 0 && after.known {
-		cpu := micros(after.server-before.server) / float64(measured)
+		cpu := Micros(after.server-before.server) / float64(measured)
 		s.ServerCPU = &cpu
 	}
 	if measured > 0 {
-		s.OwnCPU = micros(after.own-before.own) / float64(measured)
+		s.OwnCPU = Micros(after.own-before.own) / float64(measured)
 	}
 	return s
 }
 
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+func Micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }

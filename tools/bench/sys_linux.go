@@ -32,8 +32,8 @@ func allowFiles(n int) error {
 	return nil
 }
 
-// ownCPU is the processor time of this process, finer than cpuTime; 0 = not known.
-func ownCPU() time.Duration {
+// OwnCPU is the processor time of this process, finer than cpuTime; 0 = not known.
+func OwnCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

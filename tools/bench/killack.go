@@ -82,7 +82,7 @@ func KillAcks(ctx context.Context, c KillConfig) (r AckReport, err error) {
 	if err != nil {
 		return r, fmt.Errorf("make data directory: %w", err)
 	}
-	r.Machine = describeMachine(dir)
+	r.Machine = DescribeMachine(dir)
 	defer func() {
 		if err != nil || r.OK() {
 			_ = os.RemoveAll(dir)
@@ -94,7 +94,7 @@ func KillAcks(ctx context.Context, c KillConfig) (r AckReport, err error) {
 			return r, fmt.Errorf("round %d: %w", r.Rounds+1, err)
 		}
 	}
-	r.Kills, r.Recovery = t.kills, spreadOf(t.recoveries)
+	r.Kills, r.Recovery = t.kills, SpreadOf(t.recoveries)
 	var file KillReport
 	err = file.checkFile(ctx, dir, "rw")
 	r.Integrity = file.Integrity
@@ -315,9 +315,9 @@ func (r *AckReport) Print(w io.Writer) error {
 		{"lost", r.Lost}, {"duplicated", r.Duplicated}, {"repeated after a later one", r.Overtaken}, {"out of order", r.Disordered},
 		{"wrong cursor", r.Cursor}, {"not delivered in the end", r.Unsettled}, {"refused", r.Refused}, {"never asked, or other content", r.Foreign},
 	} {
-		fmt.Fprintf(tab, "%s\t%s\n", line.name, number(float64(line.n), 0))
+		fmt.Fprintf(tab, "%s\t%s\n", line.name, Number(float64(line.n), 0))
 	}
-	fmt.Fprintf(tab, "all adapters back after, s\t%s\nintegrity_check\t%s\n", r.Recovery.show(2), r.Integrity)
+	fmt.Fprintf(tab, "all adapters back after, s\t%s\nintegrity_check\t%s\n", r.Recovery.Show(2), r.Integrity)
 	if r.Refusal != "" {
 		fmt.Fprintf(tab, "first refusal\t%s\n", r.Refusal)
 	}

@@ -1,4 +1,7 @@
-package bench
+// Command deepbench measures what a message costs the store when many are stored
+// already. It is the one measurement that runs no host, so that it stands beside the
+// store. `make bench` builds bin/deepbench.
+package main
 
 import (
 	"context"
@@ -17,11 +20,14 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/tools/bench"
 )
 
 // Bounds and shape of a deep run.
 const (
 	maxStored    = 200_000_000
+	maxPairs     = 10_000_000
+	maxRounds    = 1000
 	shallow      = 1000 // messages in the database that the deep one is compared with
 	deepInFlight = 800
 	deepPages    = 200 // of history that are read
@@ -53,7 +59,7 @@ func (c *DeepConfig) validate() error {
 	}{
 		{"stored", c.Stored, shallow, maxStored},
 		{"conversations", c.Conversations, 1, 100_000},
-		{"pairs", c.Pairs, 1, maxMessages},
+		{"pairs", c.Pairs, 1, maxPairs},
 		{"rounds", c.Rounds, 1, maxRounds},
 	} {
 		if v.found < v.low || v.found > v.high {
@@ -68,25 +74,25 @@ func (c *DeepConfig) validate() error {
 
 // Depth is what a database of one size costs. Times are in microseconds.
 type Depth struct {
-	Stored  int     `json:"stored"` // messages before the first measurement
-	Message Spread  `json:"message_us"`
-	CPU     float64 `json:"cpu_us"`      // of one message, over all rounds; 0 where it can't be told
-	Page    float64 `json:"page_p50_us"` // the newest 50 messages of a conversation
+	Stored  int          `json:"stored"` // messages before the first measurement
+	Message bench.Spread `json:"message_us"`
+	CPU     float64      `json:"cpu_us"`      // of one message, over all rounds; 0 where it can't be told
+	Page    float64      `json:"page_p50_us"` // the newest 50 messages of a conversation
 }
 
 // DeepReport is what Deep measured.
 type DeepReport struct {
-	Machine
-	Conversations int     `json:"conversations"`
-	IDs           string  `json:"platform_ids"`
-	Pairs         int     `json:"pairs"`
-	Rounds        int     `json:"rounds"`
-	Fill          float64 `json:"fill_seconds"`
-	Bytes         int64   `json:"database_bytes"` // of the deep one, when it was filled
-	Shallow       Depth   `json:"shallow"`
-	Deep          Depth   `json:"deep"`
-	Ratio         Spread  `json:"ratio"`     // of a message's time, deep to shallow of the same round
-	CPURatio      float64 `json:"cpu_ratio"` // of its processor time, over all rounds
+	bench.Machine
+	Conversations int          `json:"conversations"`
+	IDs           string       `json:"platform_ids"`
+	Pairs         int          `json:"pairs"`
+	Rounds        int          `json:"rounds"`
+	Fill          float64      `json:"fill_seconds"`
+	Bytes         int64        `json:"database_bytes"` // of the deep one, when it was filled
+	Shallow       Depth        `json:"shallow"`
+	Deep          Depth        `json:"deep"`
+	Ratio         bench.Spread `json:"ratio"`     // of a message's time, deep to shallow of the same round
+	CPURatio      float64      `json:"cpu_ratio"` // of its processor time, over all rounds
 }
 
 // Deep measures what the store costs a message when many are stored already,
@@ -104,7 +110,7 @@ func Deep(ctx context.Context, c DeepConfig) (r DeepReport, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	r = DeepReport{
-		Machine: describeMachine(dir), Conversations: c.Conversations, IDs: c.IDs, Pairs: c.Pairs, Rounds: c.Rounds,
+		Machine: bench.DescribeMachine(dir), Conversations: c.Conversations, IDs: c.IDs, Pairs: c.Pairs, Rounds: c.Rounds,
 		Shallow: Depth{Stored: shallow}, Deep: Depth{Stored: c.Stored},
 	}
 	c.Progress(fmt.Sprintf("storing %d messages", c.Stored))
@@ -154,9 +160,9 @@ func (r *DeepReport) run(ctx context.Context, c DeepConfig, dir string, deep *de
 	if r.Deep.Page, err = deep.page(ctx); err != nil {
 		return err
 	}
-	r.Shallow.Message, r.Deep.Message, r.Ratio = spreadOf(took[0]), spreadOf(took[1]), spreadOf(ratios)
+	r.Shallow.Message, r.Deep.Message, r.Ratio = bench.SpreadOf(took[0]), bench.SpreadOf(took[1]), bench.SpreadOf(ratios)
 	messages := float64(2 * c.Pairs * c.Rounds)
-	r.Shallow.CPU, r.Deep.CPU = micros(cpu[0])/messages, micros(cpu[1])/messages
+	r.Shallow.CPU, r.Deep.CPU = bench.Micros(cpu[0])/messages, bench.Micros(cpu[1])/messages
 	if cpu[0] > 0 {
 		r.CPURatio = float64(cpu[1]) / float64(cpu[0])
 	}
@@ -258,10 +264,10 @@ func (d *depth) measure(ctx context.Context, pairs int) (each float64, cpu time.
 		return 0, 0, err
 	}
 	runtime.GC()
-	before, began := ownCPU(), time.Now()
+	before, began := bench.OwnCPU(), time.Now()
 	err = d.append(ctx, pairs)
 	took := time.Since(began)
-	return micros(took) / float64(2*pairs), ownCPU() - before, err
+	return bench.Micros(took) / float64(2*pairs), bench.OwnCPU() - before, err
 }
 
 // page is the median of reading the newest messages of conversations.
@@ -273,21 +279,21 @@ func (d *depth) page(ctx context.Context) (float64, error) {
 		if _, err := d.store.Before(ctx, store.Scope{Chain: d.chain, Conversation: &key}, 0, pageSize); err != nil {
 			return 0, err
 		}
-		took = append(took, micros(time.Since(began)))
+		took = append(took, bench.Micros(time.Since(began)))
 	}
-	return spreadOf(took).Median, nil
+	return bench.SpreadOf(took).Median, nil
 }
 
 // Print writes the report for people.
 func (r *DeepReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%d conversations, platform ids: %s; %d rounds of %d messages in turns, median (min–max)\n",
 		r.Machine, r.Conversations, r.IDs, r.Rounds, 2*r.Pairs)
-	fmt.Fprintf(w, "%s messages stored in %s s: %s MB\n\n", number(float64(r.Deep.Stored), 0), number(r.Fill, 1), number(float64(r.Bytes)/(1<<20), 0))
+	fmt.Fprintf(w, "%s messages stored in %s s: %s MB\n\n", bench.Number(float64(r.Deep.Stored), 0), bench.Number(r.Fill, 1), bench.Number(float64(r.Bytes)/(1<<20), 0))
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(tab, "STORED\tµS/MESSAGE\tCPU µS/MESSAGE\tNEWEST 50, P50 µS")
 	for _, d := range []*Depth{&r.Shallow, &r.Deep} {
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", number(float64(d.Stored), 0), d.Message.show(2), number(d.CPU, 2), number(d.Page, 0))
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", bench.Number(float64(d.Stored), 0), d.Message.Show(2), bench.Number(d.CPU, 2), bench.Number(d.Page, 0))
 	}
-	fmt.Fprintf(tab, "ratio\t%s\t%s\t\n", r.Ratio.show(2), number(r.CPURatio, 2))
+	fmt.Fprintf(tab, "ratio\t%s\t%s\t\n", r.Ratio.Show(2), bench.Number(r.CPURatio, 2))
 	return tab.Flush()
 }

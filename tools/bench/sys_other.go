@@ -14,7 +14,7 @@ func allowFiles(int) error { return nil }
 
 func inMemory(string) bool { return false }
 
-// ownCPU is the processor time of this process; 0 = not known.
-func ownCPU() time.Duration { return 0 }
+// OwnCPU is the processor time of this process; 0 = not known.
+func OwnCPU() time.Duration { return 0 }
 
 func yieldProcessor() error { return nil }

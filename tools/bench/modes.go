@@ -41,9 +41,11 @@ func (c *ModesConfig) validate() error {
 	return nil
 }
 
-// modesAdapter makes the host's binary the adapter. It speaks protocol 1.0, whose
+// modesAdapter makes this program the adapter. It speaks protocol 1.0, whose
 // Deliver does not wait for the disk: one goroutine then keeps a window full.
-var modesAdapter = []string{"bench", "adapter", "--protocol", wire.V10.String()}
+func modesAdapter() (*exec.Cmd, error) {
+	return roleCommand(roleAdapter, "--protocol", wire.V10.String())
+}
 
 // modes is one host with an adapter of each mode.
 type modes struct {
@@ -68,7 +70,7 @@ func Modes(ctx context.Context, c ModesConfig) (LoadReport, error) {
 	if err := m.start(ctx); err != nil {
 		return LoadReport{}, err
 	}
-	report := LoadReport{Machine: describeMachine(m.dir), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Base: "WEBSOCKET"}
+	report := LoadReport{Machine: DescribeMachine(m.dir), Rounds: c.Rounds, Seconds: c.Duration.Seconds(), Base: "WEBSOCKET"}
 	for _, window := range c.Windows {
 		s := Scenario{Conns: 1, Window: window, Conversations: window, Size: c.Size}
 		r, err := m.scenario(ctx, s)
@@ -142,7 +144,11 @@ func (m *modes) writePlugins(window int, measurement int) error {
 	if err != nil {
 		return fmt.Errorf("encode configuration: %w", err)
 	}
-	e := entry{fmt.Sprintf("plugin-%d", measurement), append([]string{m.Exe}, modesAdapter...), measurement > 0, cfg}
+	cmd, err := modesAdapter()
+	if err != nil {
+		return err
+	}
+	e := entry{fmt.Sprintf("plugin-%d", measurement), cmd.Args, measurement > 0, cfg}
 	b, err := json.Marshal(map[string]any{"plugins": []entry{e}})
 	if err != nil {
 		return fmt.Errorf("encode plugins.yaml: %w", err)
@@ -206,8 +212,10 @@ func (m *modes) byWebSocket(ctx context.Context, window, _ int) (Sample, error) 
 		return Sample{}, fmt.Errorf("encode configuration: %w", err)
 	}
 	var said tail
-	cmd := exec.Command(m.Exe, modesAdapter...)
-	bindToParent(cmd)
+	cmd, err := modesAdapter()
+	if err != nil {
+		return Sample{}, err
+	}
 	cmd.Env = []string{"PONTOON_URL=" + m.host.url, "PONTOON_TOKEN=" + m.token, "PONTOON_CONFIG=" + string(cfg)}
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {

@@ -77,7 +77,7 @@ func printGoals(w io.Writer, all []Goal) error {
 			met = "NOT MET"
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s %g\t%s\t%s\t%s\t%s\n", g.Load, g.Measure, sign, g.Limit,
-			number(g.Found.Median, 2), number(g.Found.Min, 2), number(g.Found.Max, 2), met)
+			Number(g.Found.Median, 2), Number(g.Found.Min, 2), Number(g.Found.Max, 2), met)
 	}
 	return tab.Flush()
 }

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -36,8 +37,13 @@ type child struct {
 }
 
 func spawn(exe string, args ...string) (*child, error) {
-	c := &child{cmd: exec.Command(exe, args...), lines: make(chan string, 1), ended: make(chan struct{})}
-	bindToParent(c.cmd)
+	cmd := exec.Command(exe, args...)
+	bindToParent(cmd)
+	return start(cmd)
+}
+
+func start(cmd *exec.Cmd) (*child, error) {
+	c := &child{cmd: cmd, lines: make(chan string, 1), ended: make(chan struct{})}
 	c.cmd.Stderr = &c.said
 	out, err := c.cmd.StdoutPipe()
 	if err != nil {
@@ -99,8 +105,8 @@ func profiled(dir string) []string {
 	return []string{"--profile", dir}
 }
 
-func startRaw(ctx context.Context, exe string) (*child, error) {
-	c, err := spawn(exe, "bench", "raw-echo")
+func startRaw(ctx context.Context) (*child, error) {
+	c, err := spawnRole(roleRawEcho)
 	if err != nil {
 		return nil, err
 	}
@@ -122,11 +128,20 @@ func (c *child) bridge() string { return "ws" + strings.TrimPrefix(c.url, "http"
 
 // rest is a client of the host's API.
 func (c *child) rest() (*rest, error) {
-	key, err := auth.ReadKey(c.data)
+	key, err := adminKey(c.data)
 	if err != nil {
 		return nil, err
 	}
 	return newREST(c.url, key), nil
+}
+
+// adminKey is the key that the host made for its operator in its data directory.
+func adminKey(dir string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "admin.key"))
+	if err != nil {
+		return "", fmt.Errorf("read admin key: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
 }
 
 // kill ends the process in the middle of whatever it does.

@@ -75,7 +75,7 @@ func Idle(ctx context.Context, c IdleConfig) (r IdleReport, err error) {
 		return r, err
 	}
 	defer host.stop()
-	r = IdleReport{Machine: describeMachine(dir), Adapters: c.Adapters, Settle: c.Settle.Seconds()}
+	r = IdleReport{Machine: DescribeMachine(dir), Adapters: c.Adapters, Settle: c.Settle.Seconds()}
 	return r, r.run(ctx, c, host, tokens)
 }
 
@@ -208,8 +208,8 @@ func (r *IdleReport) Print(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(tab, "HOST\tTOOK\tRSS MB\tPSS MB\tRSS KB/ADAPTER\tPSS KB/ADAPTER")
 	row := func(name, took string, m, per Memory) {
-		kb := func(n int64) string { return number(float64(n)/1024, 1) }
-		mb := func(n int64) string { return number(float64(n)/(1<<20), 1) }
+		kb := func(n int64) string { return Number(float64(n)/1024, 1) }
+		mb := func(n int64) string { return Number(float64(n)/(1<<20), 1) }
 		if per == (Memory{}) {
 			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t\t\n", name, took, mb(m.RSS), mb(m.PSS))
 			return
@@ -217,7 +217,7 @@ func (r *IdleReport) Print(w io.Writer) error {
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\n", name, took, mb(m.RSS), mb(m.PSS), kb(per.RSS), kb(per.PSS))
 	}
 	row("nobody attached", "", r.Before, Memory{})
-	row("all attached", number(r.Connect, 2)+" s", r.Attached, r.PerAdapter)
-	row("all again, at once", number(r.Storm, 2)+" s", r.After, r.PerAdapterStorm)
+	row("all attached", Number(r.Connect, 2)+" s", r.Attached, r.PerAdapter)
+	row("all again, at once", Number(r.Storm, 2)+" s", r.After, r.PerAdapterStorm)
 	return tab.Flush()
 }

@@ -64,7 +64,7 @@ type Machine struct {
 	InMemory bool   `json:"data_in_memory"` // on a file system that survives nothing
 }
 
-func describeMachine(dir string) Machine {
+func DescribeMachine(dir string) Machine {
 	return Machine{runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), dir, dir != "" && inMemory(dir)}
 }
 
@@ -109,7 +109,7 @@ func summarize(name string, samples []Sample) TargetReport {
 		for i, s := range samples {
 			all[i] = get(s)
 		}
-		return spreadOf(all)
+		return SpreadOf(all)
 	}
 	maybe := func(get func(Sample) *float64) *Spread {
 		if slices.ContainsFunc(samples, func(s Sample) bool { return get(s) == nil }) {
@@ -134,7 +134,7 @@ func summarize(name string, samples []Sample) TargetReport {
 	return r
 }
 
-func spreadOf(all []float64) Spread {
+func SpreadOf(all []float64) Spread {
 	slices.Sort(all)
 	n := len(all)
 	return Spread{all[0], (all[(n-1)/2] + all[n/2]) / 2, all[n-1]}
@@ -151,8 +151,8 @@ func (r *LoadReport) Print(w io.Writer) error {
 			if i == 0 {
 				name = s.Name()
 			}
-			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", name, t.Name, t.Throughput.show(0), t.Ratio.show(2), t.ServerCPU.show(1),
-				number(t.P50.Median, 0), number(t.P90.Median, 0), number(t.P99.Median, 0), number(t.Max.Max, 0),
+			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", name, t.Name, t.Throughput.Show(0), t.Ratio.Show(2), t.ServerCPU.Show(1),
+				Number(t.P50.Median, 0), Number(t.P90.Median, 0), Number(t.P99.Median, 0), Number(t.Max.Max, 0),
 				t.Total.Lost, t.Total.Duplicated, t.Total.Disordered)
 		}
 	}
@@ -169,15 +169,15 @@ func (r *LoadReport) Print(w io.Writer) error {
 	return printGoals(w, r.Goals)
 }
 
-func (s *Spread) show(decimals int) string {
+func (s *Spread) Show(decimals int) string {
 	if s == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s (%s–%s)", number(s.Median, decimals), number(s.Min, decimals), number(s.Max, decimals))
+	return fmt.Sprintf("%s (%s–%s)", Number(s.Median, decimals), Number(s.Min, decimals), Number(s.Max, decimals))
 }
 
-// number writes 12345.6 as 12,346.
-func number(v float64, decimals int) string {
+// Number writes 12345.6 as 12,346.
+func Number(v float64, decimals int) string {
 	s := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
 	whole := len(s)
 	if decimals > 0 {
