@@ -24,7 +24,7 @@ import (
 const (
 	maxConversations = 4096 // idle ones beyond this are forgotten and read again
 	maxWaitingTurns  = 256  // of one conversation
-	maxTurns         = 1024 // that run at once
+	maxResting       = 1024 // goroutines that wait for the next turn
 )
 
 // TypingDelay is how long a turn runs before the user is shown that it does.
@@ -44,6 +44,7 @@ const AgentNone = "none"
 type Turn struct {
 	ID           store.MessageID
 	Repeated     bool // handed over before, when the host stopped
+	Late         int  // attempts that the agent did not answer in time, see IsLate
 	Channel      string
 	Conversation string
 	UserID       string
@@ -123,13 +124,11 @@ type Options struct {
 type Hub struct {
 	Options
 	Events Events
-	slots  chan struct{}
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	absences absences
-	resuming chan struct{} // held by each conversation that goes on, see resume
 
 	rested  chan func() // to goroutines that have done their work
 	resting atomic.Int32
@@ -146,7 +145,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), resuming: make(chan struct{}, maxResuming), rested: make(chan func())}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func())}
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -209,7 +208,7 @@ func (h *Hub) work(fn func()) {
 	for {
 		fn()
 		fn = nil
-		if h.resting.Add(1) > maxTurns {
+		if h.resting.Add(1) > maxResting {
 			h.resting.Add(-1)
 			return
 		}
@@ -259,7 +258,7 @@ func (h *Hub) known(key int64) *Channel {
 func (h *Hub) Update(row store.Channel) {
 	if c := h.known(row.Key); c != nil {
 		c.update(row)
-		h.reroute([]*Channel{c})
+		c.reroute()
 	}
 }
 
@@ -303,7 +302,10 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := h.recovered(e)
+		job, err := h.recovered(ctx, e)
+		if err != nil {
+			return n, err
+		}
 		ch := c.lock()
 		conv.turns++
 		if job.told {

@@ -127,7 +127,7 @@ func (f *inbound) done(r store.Result) {
 	}
 	ch.unlock()
 	if r.Err == nil && f.unit.Set != nil {
-		c.hub.reroute([]*Channel{c})
+		c.reroute()
 	}
 	if !kept {
 		f.a.port.Settled(f.ref, refusal())

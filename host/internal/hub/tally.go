@@ -34,6 +34,7 @@ var Outcomes = [...]Outcome{
 	{store.Out, store.Expired, store.ReasonTTL},
 	{store.In, store.Failed, store.ReasonRejected},
 	{store.In, store.Failed, store.ReasonAgentAway},
+	{store.In, store.Failed, store.ReasonAgentTimeout},
 	{store.In, store.Failed, store.ReasonUnknownOutcome},
 }
 
@@ -92,10 +93,11 @@ func (ch *locked) arrived(p *Parcel, now time.Time) {
 	}
 }
 
-// AgentTally is what an agent did since the process began. Turns that a pure
+// AgentTally is what an agent did since the process began, and does now. Turns that a pure
 // agent answers in the message's own commit are not counted.
 type AgentTally struct {
 	name   string
+	places places
 	turns  [len(TurnEnds)]atomic.Uint64
 	took   tally.Histogram
 	first  tally.Histogram // until a turn's first streamed text

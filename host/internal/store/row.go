@@ -57,11 +57,12 @@ const (
 	ReasonTTL              Reason = "ttl"
 	ReasonFrameTooLarge    Reason = "frame_too_large"
 	ReasonAgentAway        Reason = "agent_away"
+	ReasonAgentTimeout     Reason = "agent_timeout"
 )
 
 // Reasons lists them.
 var Reasons = [...]Reason{
-	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway,
+	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway, ReasonAgentTimeout,
 }
 
 // Row is one message as the log keeps it. Append fills in ID.

@@ -229,6 +229,7 @@ func (r *Run) fallen() *Failure {
 var reasons = map[store.Reason]string{
 	store.ReasonRejected:       "this key may not speak in the channel: see its allow_users",
 	store.ReasonAgentAway:      "the agent is away",
+	store.ReasonAgentTimeout:   "the agent did not answer in time",
 	store.ReasonUnknownOutcome: "the agent failed",
 }
 
