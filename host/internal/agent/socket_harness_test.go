@@ -24,7 +24,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -39,7 +40,7 @@ type bed struct {
 	t      *testing.T
 	dir    string
 	opts   agent.SocketOptions
-	store  *store.Store
+	store  *sqlite.Store
 	hub    *hub.Hub
 	roster *agent.Roster
 	addr   string
@@ -61,7 +62,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 			t.Fatal(err)
 		}
 	}
-	b.store, err = store.Open(t.Context(), dir, store.Options{Log: log})
+	b.store, err = sqlite.Open(t.Context(), dir, sqlite.Options{Log: log})
 	must(err)
 	keys, err := auth.OpenKeys(dir)
 	must(err)
@@ -72,7 +73,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 	gate := auth.NewGate(b.store, nil)
 	o.Store, o.Door, o.Out, o.Hub, o.Log = b.store, gate, b.hub, b.hub, log
 	sockets := agent.NewSockets(o)
-	b.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
+	b.roster.Register("echo", agent.Kind{Make: func(ledger.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
 	b.roster.Register(agent.SocketKind, sockets.Kind())
 	must(b.roster.Load(t.Context(), b.store))
 	_, err = b.hub.Recover(t.Context())
@@ -124,10 +125,10 @@ func (l testLog) Write(p []byte) (int, error) {
 }
 
 // agent makes an agent that dials in; its key is secret+name.
-func (b *bed) agent(name string) store.Agent {
+func (b *bed) agent(name string) ledger.Agent {
 	b.t.Helper()
 	key := auth.NewToken(secret+name, time.Time{})
-	row, err := b.store.CreateAgent(b.t.Context(), store.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, store.Change{Actor: "test", Action: "agent.create"})
+	row, err := b.store.CreateAgent(b.t.Context(), ledger.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, ledger.Change{Actor: "test", Action: "agent.create"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -136,10 +137,10 @@ func (b *bed) agent(name string) store.Agent {
 }
 
 // channel makes a channel that is routed to an agent; its token is secret+name.
-func (b *bed) channel(name, agent string) store.Channel {
+func (b *bed) channel(name, agent string) ledger.Channel {
 	b.t.Helper()
 	token := auth.NewToken(secret+name, time.Time{})
-	row, err := b.store.CreateChannel(b.t.Context(), store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: agent}, &token, store.Change{Actor: "test", Action: "channel.create"})
+	row, err := b.store.CreateChannel(b.t.Context(), ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: agent}, &token, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -147,13 +148,13 @@ func (b *bed) channel(name, agent string) store.Channel {
 }
 
 // history is the channel's messages in short, oldest first.
-func (b *bed) history(row store.Channel) []string {
+func (b *bed) history(row ledger.Channel) []string {
 	b.t.Helper()
 	chain, err := b.store.Chain(context.Background(), row.Key)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	entries, err := b.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 500)
+	entries, err := b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 500)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func (b *bed) history(row store.Channel) []string {
 	return out
 }
 
-func (b *bed) wantHistory(row store.Channel, want ...string) {
+func (b *bed) wantHistory(row ledger.Channel, want ...string) {
 	b.t.Helper()
 	var got []string
 	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {

@@ -10,7 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -35,7 +35,7 @@ func TestRevoked(t *testing.T) {
 	}
 	a = b.connect("one", "")
 	began = time.Now()
-	if err := b.store.RevokeAgentKey(t.Context(), row.Key, keys[0].ID, store.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
+	if err := b.store.RevokeAgentKey(t.Context(), row.Key, keys[0].ID, ledger.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
 		t.Fatal(err)
 	}
 	b.roster.Revoke(row.Key, keys[0].ID)
@@ -47,7 +47,7 @@ func TestRevoked(t *testing.T) {
 	two := b.agent("two")
 	a = b.connect("two", "")
 	two.Enabled = false
-	if two, err = b.store.UpdateAgent(t.Context(), two, store.Change{Actor: "test", Action: "agent.update"}); err != nil {
+	if two, err = b.store.UpdateAgent(t.Context(), two, ledger.Change{Actor: "test", Action: "agent.update"}); err != nil {
 		t.Fatal(err)
 	}
 	b.roster.Set(two)

@@ -15,7 +15,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -204,8 +204,8 @@ func (s *server) agentHistory(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	said, next, err := s.AGUI.History(ctx, holderOf(ctx), in.Thread, store.MessageID(before), in.Limit)
-	if errors.Is(err, store.ErrNotFound) && before != 0 {
+	said, next, err := s.AGUI.History(ctx, holderOf(ctx), in.Thread, ledger.MessageID(before), in.Limit)
+	if errors.Is(err, ledger.ErrNotFound) && before != 0 {
 		return nil, field(422, "query.cursor", "expected a next_cursor of the same thread", in.Cursor)
 	}
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *server) agentHistory(ctx context.Context, in *struct {
 	}
 	out := agentHistoryBody{Messages: orEmpty(said)}
 	if next != 0 {
-		out.NextCursor = store.Cursor(int64(next))
+		out.NextCursor = ledger.Cursor(int64(next))
 	}
 	return &body[agentHistoryBody]{out}, nil
 }

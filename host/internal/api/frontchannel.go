@@ -6,14 +6,14 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // ofFront reports the channels of front ends, which the host makes.
-func ofFront(row store.Channel) bool { return row.Kind == agui.Kind || row.Kind == bridle.Kind }
+func ofFront(row ledger.Channel) bool { return row.Kind == agui.Kind || row.Kind == bridle.Kind }
 
 // checkFront refuses changes that would mean nothing in a built-in channel.
-func checkFront(row store.Channel, b PolicyBody) error {
+func checkFront(row ledger.Channel, b PolicyBody) error {
 	if !ofFront(row) {
 		return nil
 	}
@@ -36,7 +36,7 @@ func checkFront(row store.Channel, b PolicyBody) error {
 }
 
 // frontChanged makes a changed row of a built-in channel count.
-func (s *server) frontChanged(ctx context.Context, row store.Channel) error {
+func (s *server) frontChanged(ctx context.Context, row ledger.Channel) error {
 	switch {
 	case row.Kind == bridle.Kind && s.Bridle != nil:
 		return s.Bridle.Changed(ctx, row)

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
@@ -87,7 +87,7 @@ func (s *server) showPlugin(ctx context.Context, st supervisor.Status) (Plugin, 
 		MemoryLimit: st.Memory, LimitBy: st.LimitBy, Source: st.Source,
 	}
 	row, err := s.Store.Channel(ctx, st.Name)
-	if errors.Is(err, store.ErrNotFound) || err == nil && row.Kind != supervisor.Kind {
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && row.Kind != supervisor.Kind {
 		state := p.State
 		p.Health.Process = &state
 		return p, nil
@@ -231,7 +231,7 @@ func (s *server) reloadPlugins(ctx context.Context, _ *struct{}) (*body[Reloaded
 }
 
 // checkOwned refuses changes of a plugin's channel that plugins.yaml owns.
-func (s *server) checkOwned(row store.Channel, b PolicyBody) error {
+func (s *server) checkOwned(row ledger.Channel, b PolicyBody) error {
 	if row.Kind == supervisor.Kind && b.Name != nil && *b.Name != row.Name {
 		return field(http.StatusConflict, "body.name", "is that of a plugin: rename it in plugins.yaml", "")
 	}
@@ -240,7 +240,7 @@ func (s *server) checkOwned(row store.Channel, b PolicyBody) error {
 
 // owner is where plugins.yaml says that the channel is a plugin's; "" if it no
 // longer does.
-func (s *server) owner(row store.Channel) string {
+func (s *server) owner(row ledger.Channel) string {
 	if s.Plugins == nil || row.Kind != supervisor.Kind {
 		return ""
 	}
@@ -252,7 +252,7 @@ func (s *server) owner(row store.Channel) string {
 }
 
 // process is the state of the channel's process; nil = the host runs none.
-func (s *server) process(row store.Channel) *string {
+func (s *server) process(row ledger.Channel) *string {
 	if s.owner(row) == "" {
 		return nil
 	}

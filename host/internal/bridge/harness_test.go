@@ -27,7 +27,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -61,7 +62,7 @@ type setup struct {
 	retry       time.Duration // of agents that are away
 	rate        int           // frames a second of a channel
 	bridge      bridge.Options
-	store       store.Options
+	store       sqlite.Options
 	now         func() time.Time // of the gate
 	gate        func(bridge.Gate) bridge.Gate
 	steady      *steadyClock
@@ -73,7 +74,7 @@ type setup struct {
 type host struct {
 	t     *testing.T
 	dir   string
-	store *store.Store
+	store *sqlite.Store
 	files *attach.Store
 	hub   *hub.Hub
 	slots *bridge.Slots
@@ -105,7 +106,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	log := slog.New(h.log)
 	s.store.Log, s.bridge.Log = log, log
 	var err error
-	if h.store, err = store.Open(t.Context(), s.dir, s.store); err != nil {
+	if h.store, err = sqlite.Open(t.Context(), s.dir, s.store); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := auth.OpenKeys(s.dir)
@@ -122,7 +123,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 		t.Fatal(err)
 	}
 	h.roster = agent.NewRoster(log)
-	h.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
+	h.roster.Register("echo", agent.Kind{Make: func(ledger.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
 	for name, k := range s.kinds {
 		h.roster.Register(name, k)
 	}
@@ -193,14 +194,14 @@ func (h *host) again(change ...func(*setup)) *host {
 }
 
 // channel makes a channel whose token is tokenOf(name).
-func (h *host) channel(name string, change ...func(*store.Channel)) store.Channel {
+func (h *host) channel(name string, change ...func(*ledger.Channel)) ledger.Channel {
 	h.t.Helper()
-	row := store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}
+	row := ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}
 	for _, c := range change {
 		c(&row)
 	}
 	secret := auth.NewToken(tokenOf(name), time.Time{})
-	made, err := h.store.CreateChannel(h.t.Context(), row, &secret, store.Change{Actor: "test", Action: "channel.create"})
+	made, err := h.store.CreateChannel(h.t.Context(), row, &secret, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func (h *host) channel(name string, change ...func(*store.Channel)) store.Channe
 func tokenOf(name string) string { return token + name }
 
 // byName finds a channel that an earlier host made.
-func (h *host) byName(name string) store.Channel {
+func (h *host) byName(name string) ledger.Channel {
 	h.t.Helper()
 	row, err := h.store.Channel(h.t.Context(), name)
 	if err != nil {
@@ -219,23 +220,23 @@ func (h *host) byName(name string) store.Channel {
 	return row
 }
 
-func withAgent(name string) func(*store.Channel) {
-	return func(c *store.Channel) { c.Agent = name }
+func withAgent(name string) func(*ledger.Channel) {
+	return func(c *ledger.Channel) { c.Agent = name }
 }
 
-func withQueue(c *store.Channel) { c.Queue = true }
+func withQueue(c *ledger.Channel) { c.Queue = true }
 
 // history is the channel's messages, oldest first.
-func (h *host) history(c store.Channel) []store.Entry {
+func (h *host) history(c ledger.Channel) []ledger.Entry {
 	h.t.Helper()
 	chain, err := h.store.Chain(context.Background(), c.Key)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	const page = 10_000
-	var entries []store.Entry
-	for last := store.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
-		more, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, last, page)
+	var entries []ledger.Entry
+	for last := ledger.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
+		more, err := h.store.Before(context.Background(), sqlite.Scope{Chain: chain}, last, page)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -248,7 +249,7 @@ func (h *host) history(c store.Channel) []store.Entry {
 }
 
 // line is a message in short: "in handled hello", "out failed/rejected text".
-func line(e store.Entry) string {
+func line(e ledger.Entry) string {
 	state := e.State.String()
 	if e.Reason != "" {
 		state += "/" + string(e.Reason)
@@ -257,7 +258,7 @@ func line(e store.Entry) string {
 }
 
 // wantHistory waits until the channel's messages are these.
-func (h *host) wantHistory(c store.Channel, want ...string) {
+func (h *host) wantHistory(c ledger.Channel, want ...string) {
 	h.t.Helper()
 	var got []string
 	eventuallyOr(h.t, func() bool {
@@ -272,11 +273,11 @@ func (h *host) wantHistory(c store.Channel, want ...string) {
 }
 
 // send is an operator's message to a conversation.
-func (h *host) send(c store.Channel, conversation, text string) (hub.Sent, error) {
+func (h *host) send(c ledger.Channel, conversation, text string) (hub.Sent, error) {
 	return h.hub.Send(context.Background(), c, hub.Outgoing{Conversation: conversation, Message: message.Text(text)})
 }
 
-func (h *host) mustSend(c store.Channel, conversation, text string) {
+func (h *host) mustSend(c ledger.Channel, conversation, text string) {
 	h.t.Helper()
 	if _, err := h.send(c, conversation, text); err != nil {
 		h.t.Fatalf("Send %.40q: %v", text, err)
@@ -285,7 +286,7 @@ func (h *host) mustSend(c store.Channel, conversation, text string) {
 
 // burst sends n messages of a size at the same time to conversation c, so that
 // commits cost little; it returns how many were taken.
-func (h *host) burst(c store.Channel, n, size int) int {
+func (h *host) burst(c ledger.Channel, n, size int) int {
 	h.t.Helper()
 	var taken atomic.Int64
 	var wg sync.WaitGroup
@@ -303,7 +304,7 @@ func (h *host) burst(c store.Channel, n, size int) int {
 	return int(taken.Load())
 }
 
-func (h *host) attached(c store.Channel) bool {
+func (h *host) attached(c ledger.Channel) bool {
 	_, ok := h.hub.Attached(c.Key)
 	return ok
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // lifeLate is what happened to a message when its agent did not answer in time.
@@ -22,7 +22,7 @@ func (t *Turn) IsLate(why error) {
 	ch := r.c.lock()
 	defer ch.unlock()
 	r.job.late, r.job.listed = t.Late, true
-	s := store.Settlement{ID: r.job.id, State: store.Received, Tracked: true, Life: []store.Life{{
+	s := ledger.Settlement{ID: r.job.id, State: ledger.Received, Tracked: true, Life: []ledger.Life{{
 		What: lifeLate, Detail: fmt.Sprintf("attempt %d of %s: %s", t.Late, r.agent, inShort(why)),
 	}}}
 	if r.job.told {
@@ -33,13 +33,13 @@ func (t *Turn) IsLate(why error) {
 
 // lateness is how many attempts the message of a turn has had in vain, since it was
 // received or replayed.
-func (h *Hub) lateness(ctx context.Context, id store.MessageID) (n int, err error) {
+func (h *Hub) lateness(ctx context.Context, id ledger.MessageID) (n int, err error) {
 	life, err := h.Store.Life(ctx, id)
 	for _, l := range life {
 		switch l.What {
 		case lifeLate:
 			n++
-		case store.LifeReplayed:
+		case ledger.LifeReplayed:
 			n = 0
 		}
 	}

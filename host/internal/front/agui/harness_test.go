@@ -25,7 +25,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -41,7 +41,7 @@ func (s script) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error { ret
 type host struct {
 	t     *testing.T
 	dir   string
-	store *store.Store
+	store *sqlite.Store
 	files *attach.Store
 	hub   *hub.Hub
 	front *agui.Front
@@ -76,7 +76,7 @@ func start(t *testing.T, s setup) *host {
 		}
 	}
 	var err error
-	h.store, err = store.Open(t.Context(), s.dir, store.Options{Names: attach.Names})
+	h.store, err = sqlite.Open(t.Context(), s.dir, sqlite.Options{Names: attach.Names})
 	must(err)
 	keys, err := auth.OpenKeys(s.dir)
 	must(err)

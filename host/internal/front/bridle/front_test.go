@@ -20,7 +20,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -89,7 +90,7 @@ type setup struct {
 func start(t *testing.T, change func(*Options)) *setup {
 	t.Helper()
 	dir := t.TempDir()
-	st, err := store.Open(t.Context(), dir, store.Options{})
+	st, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestSyncAnswers(t *testing.T) {
 	eventually(t, "nothing is left", s.idle)
 }
 
-func (s *setup) row() store.Channel {
+func (s *setup) row() ledger.Channel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.channel
@@ -291,11 +292,11 @@ func TestSyncLimits(t *testing.T) {
 // Operators' settings of the channel count for browsers too.
 func TestChannelSettings(t *testing.T) {
 	s := start(t, nil)
-	set := func(change func(*store.Channel)) {
+	set := func(change func(*ledger.Channel)) {
 		t.Helper()
 		row := s.row()
 		change(&row)
-		row, err := s.Store.UpdateChannel(t.Context(), row, store.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")})
+		row, err := s.Store.UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,13 +312,13 @@ func TestChannelSettings(t *testing.T) {
 		}
 	}
 	expect("as it is", 200, "echo: Hello")
-	set(func(c *store.Channel) { c.Agents = []string{"slow"} })
+	set(func(c *ledger.Channel) { c.Agents = []string{"slow"} })
 	expect("another agent alone", 403, "")
-	set(func(c *store.Channel) { c.Agents = nil; c.Users = []string{"u2"} })
+	set(func(c *ledger.Channel) { c.Agents = nil; c.Users = []string{"u2"} })
 	expect("another user alone", 403, "this user")
-	set(func(c *store.Channel) { c.Users = nil; c.Enabled = false })
+	set(func(c *ledger.Channel) { c.Users = nil; c.Enabled = false })
 	expect("disabled", 503, "disabled")
-	set(func(c *store.Channel) { c.Enabled = true })
+	set(func(c *ledger.Channel) { c.Enabled = true })
 	expect("enabled again", 200, "echo: Hello")
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 )
 
@@ -376,7 +376,7 @@ func (h routes) which(w http.ResponseWriter, r *http.Request, u *user) (which, c
 }
 
 func (h routes) fault(w http.ResponseWriter, err error) {
-	if store.Failing(err) {
+	if sqlite.Failing(err) {
 		h.problem(w, http.StatusServiceUnavailable, "storage is unavailable: try again later")
 		return
 	}
