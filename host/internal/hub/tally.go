@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
@@ -35,7 +34,7 @@ var Outcomes = [...]Outcome{
 	{ledger.Out, ledger.Expired, ledger.ReasonTTL},
 	{ledger.In, ledger.Failed, ledger.ReasonRejected},
 	{ledger.In, ledger.Failed, ledger.ReasonAgentAway},
-	{ledger.In, ledger.Failed, sqlite.ReasonAgentTimeout},
+	{ledger.In, ledger.Failed, ledger.ReasonAgentTimeout},
 	{ledger.In, ledger.Failed, ledger.ReasonUnknownOutcome},
 }
 

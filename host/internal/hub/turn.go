@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -306,7 +305,7 @@ func (t *turns) end(conv *conversation, id ledger.MessageID, answered bool, err 
 	case errors.Is(err, ErrAway):
 		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentAway
 	case errors.Is(err, ErrLate):
-		s.State, s.Reason = ledger.Failed, sqlite.ReasonAgentTimeout
+		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentTimeout
 		s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}
 	case err != nil:
 		s.State, s.Reason = ledger.Failed, ledger.ReasonUnknownOutcome

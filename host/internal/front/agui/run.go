@@ -10,7 +10,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -230,7 +229,7 @@ func (r *Run) fallen() *Failure {
 var reasons = map[ledger.Reason]string{
 	ledger.ReasonRejected:       "this key may not speak in the channel: see its allow_users",
 	ledger.ReasonAgentAway:      "the agent is away",
-	sqlite.ReasonAgentTimeout:   "the agent did not answer in time",
+	ledger.ReasonAgentTimeout:   "the agent did not answer in time",
 	ledger.ReasonUnknownOutcome: "the agent failed",
 }
 
