@@ -17,13 +17,14 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 20 * time.Second
+const patience = await.Limit
 
 // port is a far end that takes as many messages as it was made for. It writes
 // them in Flush, and what it did not write it gives back.
