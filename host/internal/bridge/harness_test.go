@@ -29,6 +29,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -44,7 +45,13 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long anything may take before a test gives up.
-const patience = 20 * time.Second
+const patience = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
+
+// eventuallyOr is eventually for a message that depends on what was seen last.
+var eventuallyOr = await.UntilElse
 
 // token is the first token of every channel that a test makes; the channel's
 // name follows it.
@@ -381,30 +388,9 @@ func (r *recorder) has(prefix, text string) bool {
 	return slices.ContainsFunc(r.lines, func(l string) bool { return strings.HasPrefix(l, prefix) && strings.Contains(l, text) })
 }
 
-// eventually polls until cond holds.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	eventuallyOr(t, cond, func() string { return what + ": did not happen" })
-}
-
-func eventuallyOr(t *testing.T, cond func() bool, otherwise func() string) {
-	t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after %s: %s", patience, otherwise())
-		}
-	}
-}
-
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("%s: did not happen within %s", what, patience)
-		panic("unreachable")
-	}
+	return await.Value(t, what, c)
 }
 
 // smallListener's connections hold little, so that a peer that doesn't read is

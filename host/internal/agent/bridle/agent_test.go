@@ -18,10 +18,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
-const wait = 10 * time.Second
+const wait = await.Limit
 
 // outbox notes what agents send on their own.
 type outbox struct {

@@ -23,11 +23,12 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 const (
-	wait   = 10 * time.Second
+	wait   = await.Limit
 	secret = "a-secret-of-the-test-that-is-long-enough"
 )
 
@@ -197,14 +198,8 @@ func (s *setup) asked(want string) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(wait); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // idle reports that no call waits, and nothing is remembered of one.
 func (s *setup) idle() bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -297,10 +298,5 @@ func TestLockedDatabaseIsUnavailableAndRecovers(t *testing.T) {
 
 func eventually(t testing.TB, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatal("did not come true in 30 s")
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	await.Until(t, "what the line above waits for", ok)
 }
