@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // Connections that stay open, and say nothing, do not keep others out. The good
@@ -157,7 +158,7 @@ func TestSlowReader(t *testing.T) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%v, expected the deadline", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(await.Limit):
 		t.Error("a reader who takes nothing is written to for ever")
 	}
 }
