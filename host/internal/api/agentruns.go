@@ -5,22 +5,17 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"mime/multipart"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
-
-// maxUploadHead bounds what is before and behind the file in an upload.
-const maxUploadHead = 64 << 10
 
 // agentRuns are the routes of the AG-UI front end, which keys of scope agent:run
 // open.
@@ -30,18 +25,12 @@ func (s *server) agentRuns(mux *http.ServeMux) {
 	}
 	op := opens(auth.ScopeAgentRun, wholeHost, operation("GET", "/agent/history", "agent-history", "Messages of a thread of this key as AG-UI has them: the newest, oldest first (scope agent:run)", 200, 403, 404, 422))
 	huma.Register(s.api, op, s.agentHistory)
-	s.describe("/agent/run", "agent-run", "Run the agent on the newest message of a RunAgentInput; answers with AG-UI events (scope agent:run)", "application/json", "text/event-stream")
-	s.describe("/agent/attachments", "agent-upload", "Keep a file, the form's field file, for messages of this key (scope agent:run)", "multipart/form-data", "application/json")
+	s.describe(opens(auth.ScopeAgentRun, wholeHost, operation("POST", "/agent/run", "agent-run",
+		"Run the agent on the newest message of a RunAgentInput; answers with AG-UI events (scope agent:run)", http.StatusOK)), "application/json", "text/event-stream")
+	s.describe(opens(auth.ScopeAgentRun, wholeHost, operation("POST", "/agent/attachments", "agent-upload",
+		"Keep a file, the form's field file, for messages of this key (scope agent:run)", http.StatusOK)), "multipart/form-data", "application/json")
 	mux.HandleFunc("POST /api/v1/agent/run", s.agentRun)
 	mux.HandleFunc("POST /api/v1/agent/attachments", s.agentUpload)
-}
-
-// describe adds a POST that is none of huma's operations to the description.
-func (s *server) describe(path, id, summary, takes, gives string) {
-	op := opens(auth.ScopeAgentRun, wholeHost, operation("POST", path, id, summary, http.StatusOK))
-	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{takes: {Schema: &huma.Schema{Type: huma.TypeObject}}}}
-	op.Responses = responses(gives, 400, 401, 403, 409, 413, 415, 422, 429, 503)
-	s.api.OpenAPI().AddOperation(&op)
 }
 
 // responses describes the answers of what is none of huma's operations.
@@ -138,57 +127,6 @@ func (s *server) runFault(err error) error {
 		return coded(status, string(refused.Code), refused.Message)
 	}
 	return s.fault(err, "run")
-}
-
-// agentUpload keeps the file of a multipart form, which is read as it comes.
-func (s *server) agentUpload(w http.ResponseWriter, r *http.Request) {
-	r, h, ok := s.enter(w, r, auth.ScopeAgentRun, wholeHost)
-	if !ok {
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, s.Attachments.MaxBytes()+maxUploadHead)
-	made, err := s.upload(r, h)
-	if err != nil {
-		s.refuse(w, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(mustJSON(made), '\n')) // the client is told or gone
-}
-
-func (s *server) upload(r *http.Request, h auth.Holder) (agui.Uploaded, error) {
-	form, err := r.MultipartReader()
-	if err != nil {
-		return agui.Uploaded{}, field(http.StatusUnsupportedMediaType, "body", "expected multipart/form-data with a field file", "")
-	}
-	for {
-		part, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			return agui.Uploaded{}, field(http.StatusUnprocessableEntity, "body.file", "found no such field, expected the file", "")
-		}
-		if err != nil {
-			return agui.Uploaded{}, bodyFault(err)
-		}
-		if part.FormName() != "file" {
-			continue // NextPart reads over it
-		}
-		return s.keepFile(r.Context(), h, part)
-	}
-}
-
-func (s *server) keepFile(ctx context.Context, h auth.Holder, part *multipart.Part) (agui.Uploaded, error) {
-	made, err := s.AGUI.Upload(ctx, h, part, attach.Claim{Name: part.FileName(), MimeType: part.Header.Get("Content-Type")})
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return made, bodyFault(err)
-	}
-	if err != nil {
-		if status, ok := attach.Status(err); ok {
-			return made, field(status, "body.file", err.Error(), "")
-		}
-		return made, s.fault(err, "attachment")
-	}
-	return made, nil
 }
 
 type agentHistoryBody struct {

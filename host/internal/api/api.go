@@ -143,6 +143,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.audit()
 	s.statistics()
 	s.agentRuns(mux)
+	s.uploads(mux)
 	s.describeEvents()
 	mux.HandleFunc("GET /api/v1/events", s.events)
 	if o.Metrics != nil {
