@@ -87,7 +87,7 @@ func (c *connector) serve(ctx, work context.Context) error {
 		case final(err) != nil:
 			return final(err)
 		case c.dialed && lived > 0 && !comesAgain(err):
-			return fmt.Errorf("%w: %w", errStreamEnded, err)
+			return fmt.Errorf("%w: %w", ErrDetached, err)
 		}
 		if lived >= c.timing.settled {
 			wait.Reset()
@@ -221,11 +221,12 @@ func (c *connector) receive(work context.Context, l *link, out *wire.Outbound) e
 
 // final is what err means for the adapter if no new connection would help, else nil.
 func final(err error) error {
+	var accept *acceptError
 	var refused *RegisterError
 	var closed *transport.CloseError
 	switch {
-	case errors.Is(err, errNoHost):
-		return err
+	case errors.As(err, &accept):
+		return accept.error
 	case errors.As(err, &refused):
 		switch refused.Reason {
 		case wire.RefusedMissingToken, wire.RefusedInvalidToken, wire.RefusedFirstFrame:

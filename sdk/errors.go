@@ -17,6 +17,10 @@ var ErrRevoked = errors.New("channel disabled or deleted, or token revoked")
 // ErrStopped is what Host.Deliver returns once Run has ended its connection for good.
 var ErrStopped = errors.New("adapter has stopped")
 
+// ErrDetached ends Run where the host connects (Options.Accept): it has ended the
+// connection and won't make another.
+var ErrDetached = errors.New("the host ended the stream")
+
 // RegisterError ends Run: the host refused the register frame. Reason is the
 // host's word, such as "invalid token".
 type RegisterError struct{ Reason string }
@@ -83,7 +87,15 @@ type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprintf("adapter panicked: %v", e.value) }
 
-// hopelessError ends an adapter for which another start would change nothing.
-type hopelessError struct{ error }
+// hopelessError ends an adapter for which another start would change nothing. It
+// reads as the platform's own error.
+type hopelessError struct{ refused *RefusedError }
 
-func (e *hopelessError) Unwrap() error { return e.error }
+func (e *hopelessError) Error() string { return e.refused.Err.Error() }
+
+func (e *hopelessError) Unwrap() error { return e.refused }
+
+// acceptError is what Options.Accept said.
+type acceptError struct{ error }
+
+func (e *acceptError) Unwrap() error { return e.error }

@@ -8,13 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/program"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
@@ -27,12 +27,12 @@ import (
 //	--protocol                 the newest to speak, 1.0 or 1.1
 //	--verbose                  log debug lines
 //
-// A program that a host has started as a plugin needs none of the first three: it is
-// configured and connected by the host (docs/plugins.md), and ends with it.
-//
 // A flag wins over its variable. The exit status is 0 after SIGINT, SIGTERM or
-// an early nil of Adapter.Run, 2 for wrong usage, 1 for everything else (as a
-// plugin 78 if Run returned Refused: it is not started again), with one line on standard error. Standard output belongs to the adapter.
+// an early nil of Adapter.Run, 2 for wrong usage, 1 for everything else, with one
+// line on standard error. Standard output belongs to the adapter.
+//
+// Such a program opens a WebSocket, and can't be a plugin: Main of package
+// sdk/plugin takes its place where a host may start the program.
 func Main(platform string, a Adapter) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal kills
@@ -40,42 +40,24 @@ func Main(platform string, a Adapter) {
 }
 
 // Start is Main for a program that runs several adapters: args[0] names it, and
-// the exit status is returned. How the process was started shows in its
-// arguments and environment and ends in Options, whose dial says how the host is
-// reached: it changes nothing in an adapter.
+// the exit status is returned.
 func Start(ctx context.Context, platform string, a Adapter, args []string, getenv func(string) string, stderr io.Writer) int {
 	name := filepath.Base(args[0])
-	var err error
 	if transport.Started(getenv) {
-		err = startPlugin(ctx, platform, a, args[1:], stderr)
-	} else {
-		var o Options
-		if o, err = optionsOf(name, args[1:], getenv, stderr); err == nil {
-			err = Run(ctx, platform, a, o)
-		}
-	}
-	var usage usageError
-	var hopeless *hopelessError
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(stderr, "%s: %v (see --help)\n", name, err)
-		return 2
-	}
-	_, _ = fmt.Fprintf(stderr, "%s: %v\n", name, err)
-	if errors.As(err, &hopeless) && transport.Started(getenv) {
+		_, _ = fmt.Fprintf(stderr, "%s: %s\n", name, noPlugin)
 		return transport.ExitConfig
 	}
-	return 1
+	o, err := optionsOf(name, args[1:], getenv, stderr)
+	if err == nil {
+		err = Run(ctx, platform, a, o)
+	}
+	return program.Status(name, err, stderr)
 }
 
-// usageError is a mistake in how the program was called.
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-const protocolUsage = "the newest `version` of the bridge protocol to speak, 1.0 or 1.1"
+// noPlugin tells who builds a program that it lacks the other way to the host,
+// which is a package of its own, as it brings gRPC along.
+const noPlugin = "call plugin.Main of github.com/pontoon-bridge/pontoon/sdk/plugin in its main: " +
+	"it was started as a plugin, and sdk.Main only opens a WebSocket"
 
 func optionsOf(name string, args []string, getenv func(string) string, stderr io.Writer) (Options, error) {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -83,7 +65,7 @@ func optionsOf(name string, args []string, getenv func(string) string, stderr io
 	address := flags.String("url", "", "the host's `address` (PONTOON_URL, default "+DefaultURL+")")
 	token := flags.String("token", "", "the channel's `token`; better in PONTOON_TOKEN, a flag shows in the process list")
 	config := flags.String("config", "", "configuration: a JSON `file`, or JSON text that begins with { (PONTOON_CONFIG)")
-	protocol := flags.String("protocol", "", protocolUsage)
+	protocol := flags.String("protocol", "", program.ProtocolUsage)
 	verbose := flags.Bool("verbose", false, "log debug lines")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -92,9 +74,10 @@ func optionsOf(name string, args []string, getenv func(string) string, stderr io
 		flags.PrintDefaults()
 		return Options{}, err
 	case err != nil:
-		return Options{}, usageError(err.Error())
-	case flags.NArg() > 0:
-		return Options{}, usageError(fmt.Sprintf("found argument %q, expected only flags", flags.Arg(0)))
+		return Options{}, program.UsageError(err.Error())
+	}
+	if err := program.NoArguments(flags); err != nil {
+		return Options{}, err
 	}
 	given := func(value, variable string) string {
 		if value != "" {
@@ -104,23 +87,15 @@ func optionsOf(name string, args []string, getenv func(string) string, stderr io
 	}
 	o := Options{Protocol: *protocol, URL: given(*address, "PONTOON_URL"), Token: strings.TrimSpace(given(*token, "PONTOON_TOKEN"))}
 	if o.Token == "" {
-		return Options{}, usageError("no token: set PONTOON_TOKEN to the channel's token, or let a host run this as a plugin")
+		return Options{}, program.UsageError("no token: set PONTOON_TOKEN to the channel's token, or let a host run this as a plugin")
 	}
 	if _, err := endpoint(o.URL); err != nil {
-		return Options{}, usageError(err.Error())
+		return Options{}, program.UsageError(err.Error())
 	}
-	o.Log = logTo(stderr, *verbose)
+	o.Log = program.Log(stderr, *verbose)
 	var err error
 	o.Config, err = readConfig(given(*config, "PONTOON_CONFIG"))
 	return o, err
-}
-
-func logTo(stderr io.Writer, verbose bool) *slog.Logger {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 }
 
 // readConfig returns the JSON object that given is, or names the file of.

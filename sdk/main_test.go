@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -100,6 +101,17 @@ func TestExitStatus(t *testing.T) {
 				t.Errorf("exit %d, want %d with %q and without the token:\n%s", got, c.want, c.line, stderr.String())
 			}
 		})
+	}
+}
+
+// A program without the other way to the host must say what it lacks, to an operator
+// who sees its last line, and must not be started again.
+func TestStartedAsPluginByMistake(t *testing.T) {
+	var stderr logs
+	cookie := func(name string) string { return map[string]string{transport.CookieKey: transport.CookieValue}[name] }
+	got := Start(t.Context(), "test", &plain{}, []string{"/bin/x"}, cookie, &stderr)
+	if text := stderr.String(); got != transport.ExitConfig || strings.Count(text, "\n") != 1 || !strings.Contains(text, "pontoon/sdk/plugin") {
+		t.Errorf("exit %d, want %d and one line that names the package to import:\n%s", got, transport.ExitConfig, text)
 	}
 }
 

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/url"
@@ -34,10 +35,35 @@ type Options struct {
 	// NoAck leaves out acknowledgements in both directions: Deliver returns when
 	// the event is written, and the host takes what it wrote for sent.
 	NoAck bool
+	// Accept waits for the host to connect, in place of a WebSocket to URL: package
+	// sdk/plugin sets it. An error of it ends Run. Once the host has ended a
+	// connection for good, Run returns ErrDetached.
+	Accept func(context.Context) (transport.Conn, error)
 
-	dial   dialFunc // nil = WebSocket to URL
-	dialed bool     // dial waits for the host: there is no need to wait before it
+	dial   dialFunc // of tests; nil = Accept, or a WebSocket to URL
 	timing *timing  // nil = defaultTiming
+}
+
+// dialer is how the options say that a connection is made.
+func (o *Options) dialer(log *slog.Logger) (dialFunc, error) {
+	switch {
+	case o.dial != nil:
+		return o.dial, nil
+	case o.Accept != nil:
+		return func(ctx context.Context) (transport.Conn, error) {
+			c, err := o.Accept(ctx)
+			if err != nil {
+				return nil, &acceptError{err}
+			}
+			return c, nil
+		}, nil
+	}
+	address, err := endpoint(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	log.Info("adapter starts", "host", shown(address))
+	return dialWebSocket(address, o.Token), nil
 }
 
 // timing holds every duration that a test wants shorter.

@@ -11,9 +11,9 @@ import (
 )
 
 // Run connects the adapter to its host and serves it until ctx ends (nil), its
-// own Run returns nil (nil) or Refused, or the host ends it for good: then the
-// error is a *RegisterError or wraps ErrReplaced or ErrRevoked. All else is
-// repeated with a growing, jittered delay, for ever.
+// own Run returns nil (nil) or Refused (the error wraps that *RefusedError), or the
+// host ends it for good: then the error is a *RegisterError or wraps ErrReplaced or
+// ErrRevoked. All else is repeated with a growing, jittered delay, for ever.
 //
 // Before it returns, Run has waited for the adapter: for Adapter.Run to end and
 // for sends to finish, at most 5 s, then it cuts them off.
@@ -27,14 +27,9 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 	if t == nil {
 		t = &defaultTiming
 	}
-	dial := o.dial
-	if dial == nil {
-		address, err := endpoint(o.URL)
-		if err != nil {
-			return err
-		}
-		log.Info("adapter starts", "host", shown(address))
-		dial = dialWebSocket(address, o.Token)
+	dial, err := o.dialer(log)
+	if err != nil {
+		return err
 	}
 	hello, caps, err := introduce(platform, a, o)
 	if err != nil {
@@ -49,7 +44,7 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 		log:     log,
 		timing:  t,
 		connector: &connector{
-			dial: dial, dialed: o.dialed, hello: hello, caps: caps,
+			dial: dial, dialed: o.Accept != nil, hello: hello, caps: caps,
 			links: links, memory: memory, lanes: newLanes(maxPending, send.serve),
 			log: log, timing: t, ready: make(chan struct{}),
 		},
@@ -178,7 +173,7 @@ func (r *runner) keepRunning(ctx context.Context) error {
 		case err == nil || ctx.Err() != nil:
 			return nil
 		case errors.As(err, &refused):
-			return &hopelessError{refused.Err}
+			return &hopelessError{refused}
 		}
 		if time.Since(began) >= r.timing.settled {
 			wait.Reset()

@@ -3,7 +3,7 @@ package main
 
 import (
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irc"
-	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/plugin"
 )
 
-func main() { sdk.Main("irc", irc.New()) }
+func main() { plugin.Main("irc", irc.New()) }

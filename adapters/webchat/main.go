@@ -3,7 +3,7 @@ package main
 
 import (
 	"github.com/pontoon-bridge/pontoon/adapters/webchat/webchat"
-	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/plugin"
 )
 
-func main() { sdk.Main("webchat", webchat.New()) }
+func main() { plugin.Main("webchat", webchat.New()) }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/sdk/internal/steady"
 )
 
 // A close frame as RFC 6455 has it on the wire: the final bit and the opcode,
@@ -44,7 +46,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // something in it: while a connection is idle, it holds none.
 type socket struct {
 	net.Conn
-	heard moment
+	heard steady.Moment
 
 	// of Read alone
 	raw    syscall.RawConn    // nil = nothing but Conn.Read is there
@@ -71,7 +73,7 @@ func (s *socket) Read(p []byte) (n int, err error) {
 	if s.raw == nil {
 		n, err = s.Conn.Read(p)
 		if n > 0 {
-			s.heard.note()
+			s.heard.Note()
 		}
 		return n, err
 	}
@@ -79,7 +81,7 @@ func (s *socket) Read(p []byte) (n int, err error) {
 		if err := s.fill(); err != nil {
 			return 0, err
 		}
-		s.heard.note()
+		s.heard.Note()
 	}
 	n = copy(p, s.rest)
 	if s.rest = s.rest[n:]; len(s.rest) == 0 {

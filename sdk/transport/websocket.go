@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/steady"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -47,7 +48,7 @@ type WebSocket struct {
 	socket *socket
 	host   bool           // this is the host's end, which does not mask what it writes
 	frame  *[]byte        // the buffer of the frame that Read returned last
-	asked  moment         // when the latest ping was sent …
+	asked  steady.Moment  // when the latest ping was sent …
 	round  atomic.Int64   // … and how long the latest answer took, in nanoseconds; 0 = none came yet
 	closed atomic.Bool    // Close was called …
 	said   sync.WaitGroup // … and is done with the close frame
@@ -116,12 +117,12 @@ func Dial(ctx context.Context, url string, header http.Header) (*WebSocket, erro
 }
 
 func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
-	s.heard.note()
+	s.heard.Note()
 	ws.SetReadLimit(wire.MaxFrame)
 	c := &WebSocket{ws: ws, socket: s}
 	ws.SetPongHandler(func(string) error {
-		if at := c.asked.since.Swap(0); at != 0 { // else it answers nothing
-			c.round.Store(max(1, int64(time.Since(started))-at))
+		if took, ok := c.asked.Take(); ok { // else it answers nothing
+			c.round.Store(int64(took))
 		}
 		return nil
 	})
@@ -237,7 +238,7 @@ func slow(err error) error {
 
 // Ping implements Conn.
 func (c *WebSocket) Ping() error {
-	c.asked.note()
+	c.asked.Note()
 	return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(LingerTimeout))
 }
 
@@ -246,7 +247,7 @@ func (c *WebSocket) Ping() error {
 func (c *WebSocket) RoundTrip() time.Duration { return time.Duration(c.round.Load()) }
 
 // Heard implements Conn.
-func (c *WebSocket) Heard() time.Time { return c.socket.heard.time() }
+func (c *WebSocket) Heard() time.Time { return c.socket.heard.Time() }
 
 // SetReadDeadline bounds every Read from now on; the zero time lifts it.
 func (c *WebSocket) SetReadDeadline(t time.Time) error { return c.socket.SetReadDeadline(t) }

@@ -11,6 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irc"
 	"github.com/pontoon-bridge/pontoon/adapters/webchat/webchat"
 	"github.com/pontoon-bridge/pontoon/sdk"
+	sdkplugin "github.com/pontoon-bridge/pontoon/sdk/plugin"
 )
 
 // builtIn are the adapters that this binary carries, by platform.
@@ -40,7 +41,7 @@ func adapterCommand() *cobra.Command {
 			}
 			name := args[0]
 			args[0] = "pontoon adapter run " + name
-			if code := sdk.Start(cmd.Context(), name, builtIn[name](), args, os.Getenv, cmd.ErrOrStderr()); code != 0 {
+			if code := sdkplugin.Start(cmd.Context(), name, builtIn[name](), args, os.Getenv, cmd.ErrOrStderr()); code != 0 {
 				return exitError(code)
 			}
 			return nil

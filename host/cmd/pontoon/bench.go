@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bench"
-	"github.com/pontoon-bridge/pontoon/sdk"
+	sdkplugin "github.com/pontoon-bridge/pontoon/sdk/plugin"
 )
 
 func benchCommand(o *clientOptions) *cobra.Command {
@@ -239,7 +239,7 @@ func benchAdapter() *cobra.Command {
 	return &cobra.Command{
 		Use: "adapter", Short: "The load of 'bench modes'", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if code := sdk.Start(cmd.Context(), "bench", &bench.Adapter{}, append([]string{"pontoon bench adapter"}, args...), os.Getenv, cmd.ErrOrStderr()); code != 0 {
+			if code := sdkplugin.Start(cmd.Context(), "bench", &bench.Adapter{}, append([]string{"pontoon bench adapter"}, args...), os.Getenv, cmd.ErrOrStderr()); code != 0 {
 				return exitError(code)
 			}
 			return nil

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,24 +112,6 @@ func TestFiles(t *testing.T) {
 	if !found {
 		t.Errorf("the host has %+v", list.Messages)
 	}
-}
-
-var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
-
-// The README shows the example as it is.
-func TestHelloInReadme(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile("../../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := linesOf(t, examples+"hello/main.go", 40)
-	for _, block := range goBlock.FindAllSubmatch(readme, -1) {
-		if string(block[1]) == code {
-			return
-		}
-	}
-	t.Error("README.md has no go block that equals docs/examples/hello/main.go")
 }
 
 // pythonWith is a Python that has packages, as pip takes them.

@@ -9,6 +9,7 @@ import (
 	agentbridle "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
@@ -43,6 +44,10 @@ func openFronts(ctx context.Context, c config.Serve, st *store.Store, files *att
 	})
 	return &fronts{runs, browsers, io}, nil
 }
+
+// ends are the front ends as the API knows them. Another one is added here, and
+// where it is opened.
+func (f *fronts) ends() []front.End { return []front.End{f.runs, f.browsers} }
 
 // close ends what clients wait for.
 func (f *fronts) close() {

@@ -87,6 +87,23 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
+// The operator of a program that only opens a WebSocket reads what its author has to
+// change, at once.
+func TestPluginThatLacksTheWay(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plugins.yaml")
+	writeFile(t, file, "plugins:\n  - {name: hello, command: ["+helloBinary+"]}\n")
+	h := startHost(t, "--plugins", file)
+	var row pluginRow
+	eventually(t, "quarantine", func() bool {
+		h.must(&row, "GET", "/plugins/hello", "")
+		return row.State == "quarantined"
+	})
+	if !strings.Contains(row.Reason, "plugin.Main of github.com/pontoon-bridge/pontoon/sdk/plugin") || row.Restarts != 0 {
+		t.Errorf("after %d restarts the reason is %q, expected the package to import at the first start", row.Restarts, row.Reason)
+	}
+}
+
 func sumOfFile(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -28,6 +28,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -152,7 +153,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer endStreams()
 	operate := api.New(streams, api.Options{
 		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
-		AGUI: front.runs, Bridle: front.browsers, SocketIO: front.io,
+		Fronts: front.ends(), Handlers: map[string]http.Handler{socketio.Path: front.io},
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 	})
@@ -275,7 +276,7 @@ func newSupervisor(ctx context.Context, c config.Serve, st *store.Store, h *hub.
 	return supervisor.New(supervisor.Options{
 		Store: st, Hub: h, Slots: slots, Load: loader(ctx, c, st), Self: self, Data: c.Data, Version: version,
 		RequireSums: c.RequireChecksums, NoShim: c.NoShim, Log: log,
-		OnState: func(st supervisor.Status) { h.Events.PluginState(st.Name, string(st.State), st.Reason) },
+		OnState: h.Events.PluginState,
 	})
 }
 

@@ -83,10 +83,7 @@ func (d *Desk) enter(l *link, hello *agentwire.FromAgent) bool {
 }
 
 func (d *Desk) admit(l *link, hello *agentwire.FromAgent) bool {
-	l.mu.Lock()
-	shut := l.code != 0 // revoked meanwhile: it must not replace anybody
-	l.mu.Unlock()
-	if shut {
+	if code, _ := l.queue.Closed(); code != 0 { // revoked meanwhile: it must not replace anybody
 		return false
 	}
 	d.mu.Lock()

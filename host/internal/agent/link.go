@@ -13,6 +13,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/sendqueue"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -33,6 +34,7 @@ type link struct {
 	conn   transport.Conn
 	from   SocketOrigin
 	frames *rate.Limiter
+	queue  *sendqueue.Queue
 
 	errands chan *agentwire.FromAgent
 	gone    chan struct{} // closed when the reader has ended
@@ -43,39 +45,28 @@ type link struct {
 	desk    *Desk
 	key     int64
 	expires time.Time // zero = never; Sockets.mu
-
-	wake chan struct{} // holds one: there is something to write
-
-	mu    sync.Mutex // guards what follows
-	queue [][]byte
-	bytes int
-	ping  bool
-	code  wire.CloseCode // to close with once the queue is written; 0 = none
-	why   string
 }
 
 func newLink(s *Sockets, c transport.Conn, from SocketOrigin) *link {
 	return &link{
-		host: s, conn: c, from: from, frames: rate.NewLimiter(linkRate, linkRate), errands: make(chan *agentwire.FromAgent, maxErrands),
-		gone: make(chan struct{}), wake: make(chan struct{}, 1), pinged: time.Now(),
+		host: s, conn: c, from: from, frames: rate.NewLimiter(linkRate, linkRate), queue: sendqueue.New(maxLinkFrames, maxLinkBytes),
+		errands: make(chan *agentwire.FromAgent, maxErrands), gone: make(chan struct{}), pinged: time.Now(),
 	}
 }
 
 // serve runs the connection to its end.
 func (l *link) serve() {
 	var rest sync.WaitGroup
-	rest.Go(l.write)
+	rest.Go(func() { _ = l.queue.Serve(l.conn, l.gone) }) // if it fails Read does, and says why
 	err := l.guard(l.greet)
 	if err == nil {
 		rest.Go(func() { _ = l.guard(l.runErrands) })
 		err = l.guard(l.read)
 		l.desk.leave(l)
 	}
-	l.mu.Lock()
-	if l.code != 0 {
-		err = fmt.Errorf("closed with %d: %s", l.code, l.why)
+	if code, why := l.queue.Closed(); code != 0 {
+		err = fmt.Errorf("closed with %d: %s", code, why)
 	}
-	l.mu.Unlock()
 	close(l.gone)
 	rest.Wait()
 	drainConn(l.conn)
@@ -212,79 +203,14 @@ func (l *link) error(e *wire.Error) {
 func (l *link) send(f *agentwire.FromHost) { l.sendBytes(f.Append(nil)) }
 
 func (l *link) sendBytes(frame []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.code != 0 {
-		return
+	const why = "too slow: frames wait for longer than they may"
+	if !l.queue.Put(frame) && l.queue.Abort(wire.CloseTooSlow, why) {
+		l.host.wg.Go(func() { _ = l.conn.Close(wire.CloseTooSlow, why) }) // the writer hangs
 	}
-	if len(l.queue) >= maxLinkFrames || l.bytes+len(frame) > maxLinkBytes {
-		l.close(wire.CloseTooSlow, "too slow: frames wait for longer than they may")
-		return
-	}
-	l.queue = append(l.queue, frame)
-	l.bytes += len(frame)
-	l.stir()
 }
 
 // shut closes the connection once what waits is written; the first reason counts.
-func (l *link) shut(code wire.CloseCode, why string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.code == 0 {
-		l.close(code, why)
-	}
-}
-
-// close implements shut. The mutex must be held.
-func (l *link) close(code wire.CloseCode, why string) {
-	l.code, l.why = code, why
-	if code == wire.CloseTooSlow { // it would not read that either, and the writer hangs
-		l.queue, l.bytes = nil, 0
-		l.host.wg.Go(func() { _ = l.conn.Close(code, why) })
-	}
-	l.stir()
-}
-
-// stir wakes the writer. The mutex must be held.
-func (l *link) stir() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// write writes what is queued until the connection ends.
-func (l *link) write() {
-	for {
-		select {
-		case <-l.wake:
-		case <-l.gone:
-		}
-		l.mu.Lock()
-		queue, ping, code, why := l.queue, l.ping, l.code, l.why
-		l.queue, l.bytes, l.ping = nil, 0, false
-		l.mu.Unlock()
-		if len(queue) > 0 {
-			if err := l.conn.Write(queue...); err != nil {
-				l.shut(wire.CloseTooSlow, "write failed")
-				_ = l.conn.Close(wire.CloseTooSlow, transport.ErrSlow.Error())
-				return
-			}
-		}
-		if ping {
-			_ = l.conn.Ping() // if it fails the connection ends anyway
-		}
-		if code != 0 {
-			_ = l.conn.Close(code, why)
-			return
-		}
-		select {
-		case <-l.gone:
-			return
-		default:
-		}
-	}
-}
+func (l *link) shut(code wire.CloseCode, why string) { l.queue.Close(code, why) }
 
 // pulse pings when it is time, and drops who was silent for too long or whose key
 // has expired.
@@ -300,9 +226,6 @@ func (l *link) pulse(now time.Time) {
 		l.shut(wire.CloseRefused, "silent for too long")
 	case now.Sub(l.pinged) >= l.host.PingInterval:
 		l.pinged = now
-		l.mu.Lock()
-		l.ping = true
-		l.stir()
-		l.mu.Unlock()
+		l.queue.Ping()
 	}
 }

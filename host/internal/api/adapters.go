@@ -76,7 +76,7 @@ func (s *server) listAdapters(ctx context.Context, in *Page) (*body[adapterList]
 		}
 		for _, r := range rows {
 			after = r.Key
-			if ofFront(r) { // a front end is none
+			if s.end(r) != nil { // a front end is none
 				continue
 			}
 			if a, ok := s.Hub.Attached(r.Key); ok {

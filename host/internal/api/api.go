@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,37 +21,35 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Gate, Account, AGUI, Bridle, SocketIO, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       *store.Store
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Slots       *bridge.Slots
 	Agents      *agent.Roster
-	Plugins     *supervisor.Supervisor // nil = the host runs none
-	Keys        *auth.Keys             // the operator's
-	Failures    *netguard.Failures     // counts wrong keys; nil = nobody does
-	Gate        *auth.Gate             // of keys that operators gave away; nil = there are none
-	Account     *auth.Account          // the operator's; nil = nobody can log in
-	AGUI        *agui.Front            // nil = no AG-UI front end
-	Bridle      *bridle.Front          // nil = no browsers of Bridle
-	SocketIO    http.Handler           // nil = none
-	Assets      fs.FS
-	Log         *slog.Logger
-	Version     string
-	Now         func() time.Time
-	Ready       func() error // nil error = the host can take messages
+	Plugins     Plugins            // nil = the host runs none
+	Keys        *auth.Keys         // the operator's
+	Failures    *netguard.Failures // counts wrong keys; nil = nobody does
+	Gate        *auth.Gate         // of keys that operators gave away; nil = there are none
+	Account     *auth.Account      // the operator's; nil = nobody can log in
+	Fronts      []front.End        // each of a kind of its own
+
+	Handlers map[string]http.Handler // what else is served, by pattern
+
+	Assets  fs.FS
+	Log     *slog.Logger
+	Version string
+	Now     func() time.Time
+	Ready   func() error // nil error = the host can take messages
 
 	AgentSockets *agent.Sockets // nil = no agent may dial in
 
@@ -142,7 +141,6 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.secrets()
 	s.audit()
 	s.statistics()
-	s.agentRuns(mux)
 	s.uploads(mux)
 	s.describeEvents()
 	mux.HandleFunc("GET /api/v1/events", s.events)
@@ -158,11 +156,11 @@ func New(ctx context.Context, o Options) http.Handler {
 	mux.Handle("GET /assets/", http.StripPrefix("/assets/", noListing(http.FileServerFS(o.Assets))))
 	mux.HandleFunc("GET "+schemaPath, s.schema)
 	mux.Handle(attach.SignPath, o.Attachments)
-	if o.SocketIO != nil {
-		mux.Handle(socketio.Path, o.SocketIO)
+	for pattern, h := range o.Handlers {
+		mux.Handle(pattern, h)
 	}
-	if o.Bridle != nil {
-		o.Bridle.Routes(mux, problem)
+	for _, e := range o.Fronts {
+		e.Routes(door{s, mux})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { notFound(mux, w, r) })
 	return s.recoverer(s.cors(plainJSON(s.counted(mux))))
@@ -277,6 +275,23 @@ func problem(w http.ResponseWriter, status int, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(mustJSON(&huma.ErrorModel{Title: http.StatusText(status), Status: status, Detail: detail}), '\n'))
+}
+
+// refuse answers with the problem that the error is, as huma's operations do.
+func (s *server) refuse(w http.ResponseWriter, err error) {
+	var p *huma.ErrorModel
+	if !errors.As(err, &p) {
+		s.Log.Error("request failed", "error", err)
+		problem(w, http.StatusInternalServerError, "internal error")
+		return
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	maps.Copy(w.Header(), headersOf(err))
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(mustJSON(p), '\n')) // the client is told or gone
 }
 
 // fault turns an error into a problem; what is not known is "internal" and logged.

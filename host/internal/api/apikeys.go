@@ -140,9 +140,7 @@ func (s *server) deleteAPIKey(ctx context.Context, in *APIKeyRef) (*struct{}, er
 	if err != nil {
 		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
 	}
-	if s.AGUI != nil {
-		s.AGUI.Revoke(k.ID)
-	}
+	s.keyEnded(k.ID)
 	return nil, nil
 }
 

@@ -14,10 +14,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -30,13 +27,6 @@ type Kind struct {
 }
 
 const kindBridge = "bridge"
-
-var kinds = []Kind{
-	{kindBridge, true, true, "An adapter that connects by WebSocket with a token"},
-	{supervisor.Kind, false, false, "An adapter that the host runs as a process; plugins.yaml makes its channel"},
-	{agui.Kind, false, false, "Clients that speak AG-UI, with keys of scope agent:run; there is one channel, which the host makes"},
-	{bridle.Kind, false, false, "Browsers that come as Bridle's do; there is one channel, which the host makes"},
-}
 
 // Limits of a channel's lists.
 const (
@@ -130,7 +120,7 @@ type kindList struct {
 }
 
 func (s *server) listKinds(context.Context, *struct{}) (*body[kindList], error) {
-	return &body[kindList]{kindList{kinds}}, nil
+	return &body[kindList]{kindList{s.allKinds()}}, nil
 }
 
 type channelList struct {
@@ -162,14 +152,8 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if row.Kind == "" {
 		row.Kind = kindBridge
 	}
-	if row.Kind == supervisor.Kind {
-		return nil, field(422, "body.kind", "channels of plugins are made by plugins.yaml: expected "+kindBridge, in.Body.Kind)
-	}
-	if ofFront(row) {
-		return nil, field(422, "body.kind", "there is one channel of this kind, which the host makes: expected "+kindBridge, in.Body.Kind)
-	}
-	if row.Kind != kindBridge {
-		return nil, field(422, "body.kind", "expected "+kindBridge, in.Body.Kind)
+	if err := s.checkKind(row); err != nil {
+		return nil, err
 	}
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.NameRule, "")
@@ -211,18 +195,15 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if n := in.Body.Name; n != nil && *n != row.Name && holderOf(ctx).Limited() { // which names are taken is not for it to know
 		return nil, field(http.StatusForbidden, "body.name", "a key that is limited to channels does not rename them", "")
 	}
-	if err := s.checkOwned(row, in.Body); err != nil {
-		return nil, err
-	}
-	if err := checkFront(row, in.Body); err != nil {
-		return nil, err
-	}
 	before := policyOf(row)
 	if err := s.apply(&row, in.Body); err != nil {
 		return nil, err
 	}
 	by := s.by(ctx, "channel.update", row.Name, nil)
 	by.Before, by.After = auth.Diff(before, policyOf(row))
+	if err := s.checkFixed(row, by.After); err != nil {
+		return nil, err
+	}
 	row, err = s.Store.UpdateChannel(ctx, row, by)
 	if err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
@@ -231,10 +212,7 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	if !row.Enabled {
 		s.Slots.Detach(row.Key, wire.CloseRevoked, "channel disabled")
 	}
-	if s.owner(row) != "" {
-		s.Plugins.ChannelChanged(row.Name, row.Enabled)
-	}
-	if err := s.frontChanged(ctx, row); err != nil {
+	if err := s.channelChanged(ctx, row); err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
 	shown, err := s.show(ctx, row)
@@ -249,7 +227,7 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 	if at := s.owner(row); at != "" {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin: remove its entry first, " + at)
 	}
-	if ofFront(row) {
+	if s.end(row) != nil {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
 	}
 	if err := s.Store.DeleteChannel(ctx, row, s.by(ctx, "channel.delete", row.Name, map[string]string{"id": row.ID})); err != nil {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
 // PluginLine is one line of a plugin's output.
@@ -64,7 +64,7 @@ func (s *server) pluginLogs(ctx context.Context, in *logQuery) (*huma.StreamResp
 // maxFollowed is as much as is kept of a plugin.
 const maxFollowed = 1000
 
-func showLines(lines []supervisor.Line) []PluginLine {
+func showLines(lines []plugin.Line) []PluginLine {
 	out := make([]PluginLine, len(lines))
 	for i, l := range lines {
 		out[i] = PluginLine{l.Seq, timeOf(l.At), l.Stream, l.Text}

@@ -11,9 +11,48 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
+
+// Plugins are the adapters that the host runs as processes. Errors are those of
+// package plugin, and those that say what was found.
+type Plugins interface {
+	pluginsSeen
+	pluginsRun
+	pluginsFile
+}
+
+// pluginsSeen is what is known of plugins.
+type pluginsSeen interface {
+	List() []plugin.Status // in the order of plugins.yaml
+	Status(name string) (plugin.Status, error)
+	// Logs returns up to n of the newest kept lines after seq, oldest first, and a
+	// channel that is closed when there are more.
+	Logs(name string, after int64, n int) ([]plugin.Line, <-chan struct{}, error)
+	// Users names the plugins that use each secret of the secret store.
+	Users() map[string][]string
+}
+
+// pluginsRun starts and stops plugins.
+type pluginsRun interface {
+	Restart(name string) error
+	Enable(ctx context.Context, name string) error
+	Disable(ctx context.Context, name string) error
+	// Changed is told of every change of the row of a plugin's channel.
+	Changed(row store.Channel)
+	// Settle waits until what was last asked of the plugin has come about, or ctx ends.
+	Settle(ctx context.Context, name string)
+	// Settled reports whether no plugin's first start is under way; else it names one.
+	Settled() (ok bool, waiting string)
+}
+
+// pluginsFile is what plugins.yaml and the programs that it names say now.
+type pluginsFile interface {
+	Reload(ctx context.Context) (plugin.Changes, error)
+	// Verify checks a plugin's program as a start would: nil if it may run.
+	Verify(name string) (found string, err error)
+}
 
 // Plugin is one adapter of plugins.yaml, its process and its channel.
 type Plugin struct {
@@ -80,14 +119,14 @@ func (s *server) plugins() {
 	}
 }
 
-func (s *server) showPlugin(ctx context.Context, st supervisor.Status) (Plugin, error) {
+func (s *server) showPlugin(ctx context.Context, st plugin.Status) (Plugin, error) {
 	p := Plugin{
 		Name: st.Name, State: string(st.State), Reason: st.Reason, Since: timeOf(st.Since), PID: st.Pid, Restarts: st.Restarts,
 		NextStartAt: when(st.NextStart), Command: orEmpty(st.Command), Pinned: st.Pinned, SHA256: st.SHA256,
 		MemoryLimit: st.Memory, LimitBy: st.LimitBy, Source: st.Source,
 	}
 	row, err := s.Store.Channel(ctx, st.Name)
-	if errors.Is(err, store.ErrNotFound) || err == nil && row.Kind != supervisor.Kind {
+	if errors.Is(err, store.ErrNotFound) || err == nil && row.Kind != plugin.Kind {
 		state := p.State
 		p.Health.Process = &state
 		return p, nil
@@ -106,7 +145,7 @@ func (s *server) listPlugins(ctx context.Context, in *Page) (*body[pluginList], 
 		return nil, err
 	}
 	h := holderOf(ctx)
-	all := slices.DeleteFunc(s.Plugins.List(), func(st supervisor.Status) bool { return !s.seesNamed(ctx, h, st.Name) })
+	all := slices.DeleteFunc(s.Plugins.List(), func(st plugin.Status) bool { return !s.seesNamed(ctx, h, st.Name) })
 	from := min(int(after), len(all))
 	part := all[from:min(from+in.Limit, len(all))]
 	out := pluginList{Plugins: make([]Plugin, len(part))}
@@ -137,7 +176,7 @@ func (s *server) getPlugin(ctx context.Context, in *PluginRef) (*body[Plugin], e
 func (s *server) findPlugin(ctx context.Context, name string) error {
 	_, err := s.Plugins.Status(name)
 	if err == nil && !s.seesNamed(ctx, holderOf(ctx), name) {
-		err = supervisor.ErrUnknown
+		err = plugin.ErrUnknown
 	}
 	if err != nil {
 		return s.pluginFault(err, name)
@@ -148,9 +187,9 @@ func (s *server) findPlugin(ctx context.Context, name string) error {
 // pluginFault turns the supervisor's errors into problems.
 func (s *server) pluginFault(err error, name string) error {
 	switch {
-	case errors.Is(err, supervisor.ErrUnknown):
+	case errors.Is(err, plugin.ErrUnknown):
 		return huma.Error404NotFound("plugin " + clip(name) + ": not found in plugins.yaml")
-	case errors.Is(err, supervisor.ErrByFile), errors.Is(err, supervisor.ErrDisabled):
+	case errors.Is(err, plugin.ErrByFile), errors.Is(err, plugin.ErrDisabled):
 		return huma.Error409Conflict("plugin " + name + ": " + err.Error())
 	}
 	return s.fault(err, "plugin "+name)
@@ -188,7 +227,7 @@ func (s *server) settledPlugin(ctx context.Context, in *PluginRef) (*body[Plugin
 	s.Plugins.Settle(wait, in.Name)
 	for {
 		found, err := s.getPlugin(ctx, in)
-		if err != nil || found.Body.State != string(supervisor.Disabled) || !found.Body.Health.Attached {
+		if err != nil || found.Body.State != string(plugin.Disabled) || !found.Body.Health.Attached {
 			return found, err
 		}
 		select {
@@ -204,7 +243,7 @@ func (s *server) verifyPlugin(ctx context.Context, in *PluginRef) (*body[Verifie
 		return nil, err
 	}
 	found, err := s.Plugins.Verify(in.Name)
-	if errors.Is(err, supervisor.ErrUnknown) {
+	if errors.Is(err, plugin.ErrUnknown) {
 		return nil, s.pluginFault(err, in.Name)
 	}
 	v := Verified{OK: err == nil, Found: found}
@@ -230,35 +269,27 @@ func (s *server) reloadPlugins(ctx context.Context, _ *struct{}) (*body[Reloaded
 	return &body[Reloaded]{out}, nil
 }
 
-// checkOwned refuses changes of a plugin's channel that plugins.yaml owns.
-func (s *server) checkOwned(row store.Channel, b PolicyBody) error {
-	if row.Kind == supervisor.Kind && b.Name != nil && *b.Name != row.Name {
-		return field(http.StatusConflict, "body.name", "is that of a plugin: rename it in plugins.yaml", "")
-	}
-	return nil
-}
-
 // owner is where plugins.yaml says that the channel is a plugin's; "" if it no
 // longer does.
 func (s *server) owner(row store.Channel) string {
-	if s.Plugins == nil || row.Kind != supervisor.Kind {
+	if s.Plugins == nil || row.Kind != plugin.Kind {
 		return ""
 	}
-	p, ok := s.Plugins.Plugin(row.Name)
-	if !ok {
+	st, err := s.Plugins.Status(row.Name)
+	if err != nil {
 		return ""
 	}
-	return p.Source
+	return st.Source
 }
 
 // process is the state of the channel's process; nil = the host runs none.
 func (s *server) process(row store.Channel) *string {
-	if s.owner(row) == "" {
+	if s.Plugins == nil || row.Kind != plugin.Kind {
 		return nil
 	}
 	st, err := s.Plugins.Status(row.Name)
 	if err != nil {
-		return nil // its entry has just gone
+		return nil
 	}
 	state := string(st.State)
 	return &state

@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -88,10 +88,10 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	if row.Kind == supervisor.Kind {
+	if row.Kind == plugin.Kind {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin, which needs no token")
 	}
-	if ofFront(row) {
+	if s.end(row) != nil {
 		return nil, huma.Error409Conflict("channel " + row.Name + " is built in, and has no token: its clients have keys of another kind")
 	}
 	b := rotateBody{}

@@ -12,7 +12,7 @@ import (
 	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
-	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -107,13 +107,13 @@ type flow struct {
 func startFarEnd(ctx context.Context, exe, way string) (*farEnd, error) {
 	cmd := exec.Command(exe, "bench", "stream-echo", way)
 	bindToParent(cmd)
-	sets := transport.PluginSets()
+	sets := grpcconn.PluginSets()
 	if way == viaGRPC {
 		sets = bareSets()
 	}
 	e := &farEnd{client: plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake(), VersionedPlugins: sets, Cmd: cmd, AutoMTLS: true, StartTimeout: startTimeout,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, GRPCDialOptions: transport.DialOptions(), Logger: hclog.NewNullLogger(),
+		HandshakeConfig: grpcconn.Handshake(), VersionedPlugins: sets, Cmd: cmd, AutoMTLS: true, StartTimeout: startTimeout,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, GRPCDialOptions: grpcconn.DialOptions(), Logger: hclog.NewNullLogger(),
 	})}
 	got, err := e.dispense()
 	if err != nil {
@@ -122,7 +122,7 @@ func startFarEnd(ctx context.Context, exe, way string) (*farEnd, error) {
 	}
 	e.pid = cmd.Process.Pid
 	switch far := got.(type) {
-	case *transport.Plugin:
+	case *grpcconn.Plugin:
 		e.open = func(ctx context.Context) (flow, error) { return openConn(ctx, far) }
 	case pb.BridgeClient:
 		e.open = func(ctx context.Context) (flow, error) { return openBare(ctx, far) }
@@ -135,10 +135,10 @@ func (e *farEnd) dispense() (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start child: %w", err)
 	}
-	return protocol.Dispense(transport.PluginName)
+	return protocol.Dispense(grpcconn.PluginName)
 }
 
-func openConn(ctx context.Context, far *transport.Plugin) (flow, error) {
+func openConn(ctx context.Context, far *grpcconn.Plugin) (flow, error) {
 	c, err := far.Attach(ctx)
 	if err != nil {
 		return flow{}, err
@@ -242,7 +242,7 @@ func ServeStream(ctx context.Context, way string) error {
 		return echoConns(ctx)
 	case viaGRPC:
 		plugin.Serve(&plugin.ServeConfig{
-			HandshakeConfig: transport.Handshake(), VersionedPlugins: bareSets(), Logger: hclog.NewNullLogger(), GRPCServer: plugin.DefaultGRPCServer,
+			HandshakeConfig: grpcconn.Handshake(), VersionedPlugins: bareSets(), Logger: hclog.NewNullLogger(), GRPCServer: plugin.DefaultGRPCServer,
 		})
 		return nil
 	}
@@ -250,7 +250,7 @@ func ServeStream(ctx context.Context, way string) error {
 }
 
 func echoConns(ctx context.Context) error {
-	s := transport.NewPluginServer()
+	s := grpcconn.NewServer()
 	served := make(chan struct{})
 	go func() {
 		s.Serve()
@@ -283,7 +283,7 @@ type bare struct {
 var _ plugin.GRPCPlugin = (*bare)(nil)
 
 func bareSets() map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{transport.PluginVersion: {transport.PluginName: &bare{}}}
+	return map[int]plugin.PluginSet{grpcconn.PluginVersion: {grpcconn.PluginName: &bare{}}}
 }
 
 func (b *bare) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {

@@ -90,26 +90,26 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 		return nil, nil, err
 	}
 	a = &Attachment{Info: i, channel: c, port: p}
-	c.mu.Lock()
-	if c.attached != nil && c.attached.Order > i.Order {
-		c.mu.Unlock()
+	ch := c.lock()
+	if ch.attached != nil && ch.attached.Order > i.Order {
+		ch.unlock()
 		return nil, nil, ErrOutdated
 	}
 	var left []Parcel
-	if c.attached != nil {
-		before = c.attached.port
-		left = c.takeBack(c.attached)
+	if ch.attached != nil {
+		before = ch.attached.port
+		left = ch.takeBack(ch.attached)
 	}
-	a.view = c.policy.view(i)
-	c.attached = a
-	c.loaded = c.backlog == 0 // else drain fills the lanes
+	a.view = ch.policy.view(i)
+	ch.attached = a
+	ch.queue.loaded = ch.queue.backlog == 0 // else drain fills the lanes
 	p.Admitted(a.view, c.chain.Cursor())
 	for _, parcel := range left {
-		c.deliver(parcel, time.Now())
+		ch.deliver(parcel, time.Now())
 	}
-	c.drain()
-	c.unpark()
-	c.mu.Unlock()
+	ch.queue.drain()
+	ch.turns.unpark()
+	ch.unlock()
 	p.Flush()
 	h.Events.publish(Event{Type: EventAttached, ChannelID: row.ID, ChannelName: row.Name, Attachment: a.summary()})
 	return a, before, nil
@@ -119,17 +119,17 @@ func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a 
 // written is queued or fails.
 func (a *Attachment) Detach() {
 	c := a.channel
-	c.mu.Lock()
-	left := c.takeBack(a)
-	current := c.attached == a
+	ch := c.lock()
+	left := ch.takeBack(a)
+	current := ch.attached == a
 	if current {
-		c.attached = nil
+		ch.attached = nil
 	}
 	for _, parcel := range left {
-		c.deliver(parcel, time.Now())
+		ch.deliver(parcel, time.Now())
 	}
-	row := c.policy.Channel
-	c.mu.Unlock()
+	row := ch.policy.Channel
+	ch.unlock()
 	if current {
 		c.hub.Events.publish(Event{Type: EventDetached, ChannelID: row.ID, ChannelName: row.Name, Attachment: a.summary()})
 	}
@@ -152,11 +152,11 @@ func (a *Attachment) Remember(cursor string) {
 }
 
 // takeBack ends what an attachment may write, and returns what it surely has
-// not. What is to be acknowledged waits again. The mutex must be held.
-func (c *Channel) takeBack(a *Attachment) []Parcel {
+// not. What is to be acknowledged waits again.
+func (ch *locked) takeBack(a *Attachment) []Parcel {
 	left := a.port.Retire()
-	if a.acked() && c.attached == a {
-		c.ground()
+	if a.acked() && ch.attached == a {
+		ch.queue.ground()
 	}
 	return slices.DeleteFunc(left, func(p Parcel) bool { return p.tracked })
 }
@@ -169,41 +169,40 @@ func Broken(parcels []Parcel) {
 			continue
 		}
 		c := p.planned.channel
-		c.mu.Lock()
-		c.settle(p, store.Failed, store.ReasonUnknownOutcome)
-		c.mu.Unlock()
+		ch := c.lock()
+		ch.queue.settle(p, store.Failed, store.ReasonUnknownOutcome)
+		ch.unlock()
 	}
 }
 
 // Caps is what the adapter may be sent now.
 func (a *Attachment) Caps() wire.Caps {
-	a.channel.mu.Lock()
-	defer a.channel.mu.Unlock()
+	defer a.channel.lock().unlock()
 	return a.view.Caps
 }
 
-// taker is who takes messages now; nil = nobody. The mutex must be held.
-func (c *Channel) taker() *Attachment {
-	if c.attached == nil || c.attached.refused {
+// taker is who takes messages now; nil = nobody.
+func (ch *locked) taker() *Attachment {
+	if ch.attached == nil || ch.attached.refused {
 		return nil
 	}
-	return c.attached
+	return ch.attached
 }
 
 // deliver hands a committed parcel to whoever is attached. It must not overtake
 // what is on its way back to the queue. The time is about now: a clock is dear among
-// messages that are committed together. The mutex must be held.
-func (c *Channel) deliver(p Parcel, now time.Time) {
-	a := c.taker()
-	if c.requeuing > 0 && c.policy.Queue {
+// messages that are committed together.
+func (ch *locked) deliver(p Parcel, now time.Time) {
+	a := ch.taker()
+	if ch.queue.requeuing > 0 && ch.policy.Queue {
 		a = nil
 	}
 	if a != nil && p.planned != a && !p.Lossy() {
 		// Made for another view: plan again. That the first plan fitted says
 		// nothing of this one.
-		planned := c.plan(p.out, a.view, p.Routing)
+		planned := ch.c.plan(p.out, a.view, p.Routing)
 		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			c.settle(p, store.Failed, store.ReasonFrameTooLarge)
+			ch.queue.settle(p, store.Failed, store.ReasonFrameTooLarge)
 			return
 		}
 	}
@@ -211,9 +210,9 @@ func (c *Channel) deliver(p Parcel, now time.Time) {
 		p.identify()
 		if a.port.Offer(p) {
 			if !p.Lossy() {
-				c.lastSent = now
-				c.count().Outcomes[outcomeSent]++
-				c.arrived(&p, now)
+				ch.lastSent = now
+				ch.count().Outcomes[outcomeSent]++
+				ch.arrived(&p, now)
 			}
 			return
 		}
@@ -221,9 +220,9 @@ func (c *Channel) deliver(p Parcel, now time.Time) {
 	}
 	switch {
 	case p.Lossy():
-	case c.policy.Queue:
-		c.settle(p, store.Queued, "")
+	case ch.policy.Queue:
+		ch.queue.settle(p, store.Queued, "")
 	default:
-		c.settle(p, store.Failed, store.ReasonNotAttached)
+		ch.queue.settle(p, store.Failed, store.ReasonNotAttached)
 	}
 }

@@ -124,14 +124,14 @@ func (h *Hub) AgentBack(name string) {
 	h.Events.publish(Event{Type: EventAgentAttached, Agent: name, Since: time.Now()})
 	var waiting []wait
 	for _, c := range h.all() {
-		c.mu.Lock()
-		for _, conv := range c.conversations {
+		ch := c.lock()
+		for _, conv := range ch.conversations {
 			if conv.told == name {
 				conv.told = ""
 			}
 		}
-		waiting = c.wake(waiting, math.MaxInt, func(conv *conversation) bool { return conv.absent == name })
-		c.mu.Unlock()
+		waiting = ch.turns.wake(waiting, math.MaxInt, func(conv *conversation) bool { return conv.absent == name })
+		ch.unlock()
 	}
 	h.resume(waiting)
 }
@@ -204,9 +204,9 @@ func (h *Hub) askAgain(now time.Time) {
 		}
 		var first []wait
 		for _, c := range h.all() {
-			c.mu.Lock()
-			first = c.wake(first, 1, func(conv *conversation) bool { return conv.absent == name })
-			c.mu.Unlock()
+			ch := c.lock()
+			first = ch.turns.wake(first, 1, func(conv *conversation) bool { return conv.absent == name })
+			ch.unlock()
 		}
 		h.resume(first)
 	}

@@ -37,13 +37,12 @@ func outcome(ctx context.Context, err error) error {
 	return err
 }
 
-// interrupt ends the running turn for a new message if its agent wants that. The
-// mutex must be held.
-func (c *Channel) interrupt(conv *conversation) {
+// interrupt ends the running turn for a new message if its agent wants that.
+func (t *turns) interrupt(conv *conversation) {
 	if conv.cancel == nil {
 		return
 	}
-	agent, _ := c.hub.Agents.Agent(conv.asked)
+	agent, _ := t.c.hub.Agents.Agent(conv.asked)
 	if i, ok := agent.(Interruptible); ok && i.Interrupted() {
 		conv.cancel(ErrReplaced)
 	}
@@ -52,25 +51,25 @@ func (c *Channel) interrupt(conv *conversation) {
 // cancelTurns ends the running turns of an agent.
 func (h *Hub) cancelTurns(agent string, why error) {
 	for _, c := range h.all() {
-		c.mu.Lock()
-		for _, conv := range c.conversations {
+		ch := c.lock()
+		for _, conv := range ch.conversations {
 			if conv.cancel != nil && conv.asked == agent {
 				conv.cancel(why)
 			}
 		}
-		c.mu.Unlock()
+		ch.unlock()
 	}
 }
 
 // abandon ends all turns of a channel that was deleted.
 func (c *Channel) abandon() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conv := range c.conversations {
+	ch := c.lock()
+	defer ch.unlock()
+	for _, conv := range ch.conversations {
 		conv.waiting = nil
 		if conv.cancel != nil {
 			conv.cancel(ErrChannelGone)
 		}
 	}
-	c.absent, c.parked = nil, nil
+	ch.turns.absent, ch.turns.parked = nil, nil
 }

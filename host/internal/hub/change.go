@@ -15,114 +15,112 @@ type change struct {
 	of   store.Direction
 }
 
-// settle commits a message's new state. The mutex must be held.
-func (c *Channel) settle(p Parcel, s store.State, why store.Reason) {
-	c.settleAs(p, store.Settlement{ID: p.ID, State: s, Reason: why})
+// settle commits a message's new state.
+func (q *queue) settle(p Parcel, s store.State, why store.Reason) {
+	q.settleAs(p, store.Settlement{ID: p.ID, State: s, Reason: why})
 }
 
-func (c *Channel) settleAs(p Parcel, t store.Settlement) {
+func (q *queue) settleAs(p Parcel, t store.Settlement) {
 	if t.State != store.Queued {
-		c.change(change{conv: p.conv, to: t, of: store.Out})
+		q.change(change{conv: p.conv, to: t, of: store.Out})
 		return
 	}
-	c.queue(change{conv: p.conv, to: t})
+	q.putBack(change{conv: p.conv, to: t})
 }
 
-// queue lets a message that was not queued wait. The mutex must be held.
-func (c *Channel) queue(ch change) {
-	c.backlog++
-	c.requeuing++ // what waits must not overtake it
-	c.requeued = true
-	then := ch.then
-	ch.then = func(err error) {
-		c.requeuing--
+// putBack lets a message that was not queued wait.
+func (q *queue) putBack(m change) {
+	q.backlog++
+	q.requeuing++ // what waits must not overtake it
+	q.requeued = true
+	then := m.then
+	m.then = func(err error) {
+		q.requeuing--
 		if err == nil {
-			c.waits(ch.conv, ch.to.ID)
+			q.waits(m.conv, m.to.ID)
 		} else {
-			c.backlog--
+			q.backlog--
 		}
-		c.drain() // what may be sent meanwhile has waited for this
+		q.drain() // what may be sent meanwhile has waited for this
 		if then != nil {
 			then(err)
 		}
 	}
-	c.change(ch)
+	q.change(m)
 }
 
 // change commits what became of a message. What the disk does not take is kept
 // and committed once it does: else the message would stay what it was, such as
-// sent, though it was not. The mutex must be held.
-func (c *Channel) change(ch change) {
-	ch.conv.held++
-	if waiting := c.stuck[ch.to.ID]; len(waiting) > 0 && !ch.once {
-		c.stuck[ch.to.ID] = append(waiting, ch)
+// sent, though it was not.
+func (q *queue) change(m change) {
+	m.conv.held++
+	if waiting := q.stuck[m.to.ID]; len(waiting) > 0 && !m.once {
+		q.stuck[m.to.ID] = append(waiting, m)
 		return
 	}
-	c.apply(ch)
+	q.apply(m)
 }
 
-// apply begins the commit. The mutex must be held.
-func (c *Channel) apply(ch change) {
-	c.hub.Store.Append(&store.Unit{
-		Conversation: ch.conv.Conversation,
-		Settle:       []store.Settlement{ch.to},
+// apply begins the commit.
+func (q *queue) apply(m change) {
+	q.c.hub.Store.Append(&store.Unit{
+		Conversation: m.conv.Conversation,
+		Settle:       []store.Settlement{m.to},
 		Done: func(r store.Result) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			if errors.Is(r.Err, store.ErrUnavailable) && !ch.once && c.hub.ctx.Err() == nil {
-				if c.stuck == nil {
-					c.stuck = map[store.MessageID][]change{}
+			defer q.c.lock().unlock()
+			if errors.Is(r.Err, store.ErrUnavailable) && !m.once && q.c.hub.ctx.Err() == nil {
+				if q.stuck == nil {
+					q.stuck = map[store.MessageID][]change{}
 				}
-				c.stuck[ch.to.ID] = append(c.stuck[ch.to.ID], ch)
+				q.stuck[m.to.ID] = append(q.stuck[m.to.ID], m)
 				return
 			}
 			if r.Err == nil {
-				c.overtake(ch.to.ID)
-				if !ch.to.Tracked { // one that is sent still is no news
-					c.count().settled(ch.of, ch.to.State, ch.to.Reason)
-					c.hub.stateChanged(c, ch.conv, ch.to.ID, ch.to.State, ch.to.Reason)
+				q.overtake(m.to.ID)
+				if !m.to.Tracked { // one that is sent still is no news
+					q.count().settled(m.of, m.to.State, m.to.Reason)
+					q.stateChanged(m.conv, m.to.ID, m.to.State, m.to.Reason)
 				}
 			}
-			c.conclude(ch, r.Err)
+			q.conclude(m, r.Err)
 		},
 	})
 }
 
-// conclude ends a change that is committed, or never will be. The mutex must be
-// held.
-func (c *Channel) conclude(ch change, err error) {
+// conclude ends a change that is committed, or never will be.
+func (q *queue) conclude(m change, err error) {
 	if err != nil && !errors.Is(err, store.ErrRemoved) {
-		c.hub.Log.Error("message state not stored", "message", ch.to.ID, "state", ch.to.State, "error", err)
+		q.c.hub.Log.Error("message state not stored", "message", m.to.ID, "state", m.to.State, "error", err)
 	}
-	if ch.then != nil {
-		ch.then(err)
+	if m.then != nil {
+		m.then(err)
 	}
-	c.release(ch.conv)
+	q.release(m.conv)
 }
 
 // overtake drops the changes of a message that are stuck, when one that was
-// made after them is committed. The mutex must be held.
-func (c *Channel) overtake(id store.MessageID) {
-	old := c.stuck[id]
-	delete(c.stuck, id)
-	for _, ch := range old {
-		c.conclude(ch, nil)
+// made after them is committed.
+func (q *queue) overtake(id store.MessageID) {
+	old := q.stuck[id]
+	delete(q.stuck, id)
+	for _, m := range old {
+		q.conclude(m, nil)
 	}
 }
 
 // unstick tries the changes again that the disk did not take: those of one
 // message in their order.
 func (c *Channel) unstick() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	again := c.stuck
+	ch := c.lock()
+	defer ch.unlock()
+	again := ch.queue.stuck
 	if len(again) == 0 {
 		return
 	}
-	c.stuck = nil
+	ch.queue.stuck = nil
 	for _, changes := range again {
-		for _, ch := range changes {
-			c.apply(ch)
+		for _, m := range changes {
+			ch.queue.apply(m)
 		}
 	}
 }

@@ -29,38 +29,48 @@ type Channel struct {
 	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
 	limited atomic.Uint64 // of them, those over the rate
 
-	mu            sync.Mutex // guards what follows
+	mu    sync.Mutex
+	state locked // had by lock alone
+}
+
+// locked is what changes in a channel. Only lock gives it, so that whoever has
+// it holds the channel's mutex, until unlock: nothing of it may be used after
+// that. The methods that need the mutex are its own, or those of its queue and
+// turns.
+type locked struct {
+	c *Channel
+
 	policy        *policy
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          list.List // of *conversation, least recently used first
-	backlog       int       // queued messages, committed or about to be
-	requeuing     int       // of them, those that were sent and go back: not committed yet
-	requeued      bool      // some went back since drainOnce began
-	draining      bool      // drainAll runs …
-	again         bool      // … and must look once more
 	lastSent      time.Time
 	lastAck       time.Time
-	looked        time.Time // through the queue, for what is too old
+	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
 
-	// While an adapter is attached that acknowledges.
-	lanes   map[string]*lane // by conversation
-	flights map[store.MessageID]*lane
-	ready   []*lane // that may have something to send
-	loaded  bool    // the lanes hold all that is queued
-	drafts  map[store.MessageID]*draft
-
-	parked []parkedTurn // left over from before a restart
-
-	absent map[*conversation]struct{} // those whose turns wait for their agent
-	gaveUp time.Time                  // looked for turns that have waited for too long
-
-	stuck map[store.MessageID][]change // that the disk did not take yet
-
-	tally     *Tally      // nil = nothing happened yet, as in most channels of a large host
-	peak      int         // the longest queue since TakePeaks
-	lastAgent *AgentTally // of the last turn; nil = there was none
+	queue queue
+	turns turns
 }
+
+func newChannel(h *Hub, chain *store.Chain, row store.Channel, backlog int) *Channel {
+	c := &Channel{hub: h, chain: chain, owner: row.ID}
+	ch := &c.state
+	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
+	ch.queue.locked, ch.queue.backlog = ch, backlog
+	ch.turns.locked = ch
+	most := ch.policy.rate(h.Rate)
+	c.frames = rate.NewLimiter(rate.Limit(most), most)
+	return c
+}
+
+// lock waits for the channel's mutex. unlock must follow soon.
+func (c *Channel) lock() *locked {
+	c.mu.Lock()
+	return &c.state
+}
+
+// unlock ends what lock began.
+func (ch *locked) unlock() { ch.c.mu.Unlock() }
 
 // policy is a channel's row with its sets made ready; it never changes.
 type policy struct {
@@ -103,25 +113,25 @@ func (p *policy) agents(all func() []string) []string {
 }
 
 func (c *Channel) name() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.policy.Name
+	ch := c.lock()
+	defer ch.unlock()
+	return ch.policy.Name
 }
 
 func (c *Channel) update(row store.Channel) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.policy = newPolicy(row)
-	most := c.policy.rate(c.hub.Rate)
+	ch := c.lock()
+	defer ch.unlock()
+	ch.policy = newPolicy(row)
+	most := ch.policy.rate(c.hub.Rate)
 	c.frames.SetLimit(rate.Limit(most))
 	c.frames.SetBurst(most)
-	if a := c.attached; a != nil {
+	if a := ch.attached; a != nil {
 		was := a.acked()
-		a.view = c.policy.view(a.Info)
+		a.view = ch.policy.view(a.Info)
 		if was && !a.acked() {
-			c.ground()
+			ch.queue.ground()
 		}
-		c.drain()
+		ch.queue.drain()
 	}
 }
 
@@ -161,51 +171,58 @@ type conversation struct {
 // hold finds or recalls a conversation and keeps it in memory until release.
 // It may read the database, so the mutex must not be held.
 func (c *Channel) hold(ctx context.Context, key string) (*conversation, error) {
-	c.mu.Lock()
-	conv := c.conversations[key]
+	ch := c.lock()
+	conv := ch.conversations[key]
 	if conv == nil {
-		c.mu.Unlock()
+		ch.unlock()
 		recalled, err := c.hub.Store.Conversation(ctx, c.chain, key)
 		if err != nil {
 			return nil, err
 		}
-		c.mu.Lock()
-		if conv = c.conversations[key]; conv == nil {
+		ch = c.lock()
+		if conv = ch.conversations[key]; conv == nil {
 			conv = &conversation{Conversation: recalled.Conversation, settings: recalled.Settings, latest: recalled.Latest}
 			if recalled.Offer != nil {
 				m := restore(*recalled.Offer)
 				conv.offer = render.OfferOf(&m)
 			}
-			c.conversations[key] = conv
+			ch.conversations[key] = conv
 		}
 	}
 	if conv.place != nil {
-		c.idle.Remove(conv.place)
+		ch.idle.Remove(conv.place)
 		conv.place = nil
 	}
 	conv.held++
-	c.mu.Unlock()
+	ch.unlock()
 	return conv, nil
 }
 
-// release undoes one hold. The mutex must be held.
+// release undoes one hold.
 func (c *Channel) release(conv *conversation) {
+	ch := c.lock()
+	defer ch.unlock()
+	ch.release(conv)
+}
+
+// release undoes one hold.
+func (ch *locked) release(conv *conversation) {
 	if conv.held--; conv.held > 0 {
 		return
 	}
-	conv.place = c.idle.PushBack(conv)
-	if c.idle.Len() > maxConversations {
-		oldest := c.idle.Remove(c.idle.Front()).(*conversation)
-		delete(c.conversations, oldest.Key)
+	conv.place = ch.idle.PushBack(conv)
+	if ch.idle.Len() > maxConversations {
+		oldest := ch.idle.Remove(ch.idle.Front()).(*conversation)
+		delete(ch.conversations, oldest.Key)
 	}
 }
 
 // agentName is who answers in a conversation.
-func (c *Channel) agentName(conv *conversation) string {
-	if a := conv.settings.Agent; a != "" && c.hub.mayChoose(c.policy, a) {
+func (ch *locked) agentName(conv *conversation) string {
+	if a := conv.settings.Agent; a != "" && ch.c.hub.mayChoose(ch.policy, a) {
 		return a
 	}
-	return c.policy.Agent
+	return ch.policy.Agent
 }
 
 // restore makes the message of a stored row.

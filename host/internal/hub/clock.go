@@ -32,10 +32,10 @@ func (h *Hub) clock(ages *ages) {
 // overdue sends once more what was not acknowledged in time, and gives the
 // session up if that was in vain.
 func (c *Channel) overdue(now time.Time) {
-	c.mu.Lock()
-	a := c.taker()
+	ch := c.lock()
+	a := ch.taker()
 	late := false
-	for id, l := range c.flights {
+	for id, l := range ch.queue.flights {
 		if now.Sub(l.sent) < c.hub.AckTimeout {
 			continue
 		}
@@ -44,13 +44,13 @@ func (c *Channel) overdue(now time.Time) {
 		}
 		l.again = true
 		_, frame := l.Flight()
-		c.change(change{conv: l.conv, to: store.Settlement{
+		ch.queue.change(change{conv: l.conv, to: store.Settlement{
 			ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
 			Life: []store.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
 		}})
-		c.offerFrame(l)
+		ch.queue.offerFrame(l)
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	switch {
 	case a == nil:
 	case late:
@@ -65,15 +65,15 @@ const expireEvery = 10 * time.Second
 
 // expire ends what has waited for longer than it may.
 func (c *Channel) expire(now time.Time, ages *ages) {
-	c.mu.Lock()
-	c.lookDeep()
-	ttl := c.policy.ttl(c.hub.TTL)
+	ch := c.lock()
+	ch.queue.lookDeep()
+	ttl := ch.policy.ttl(c.hub.TTL)
 	// Not while messages change their place: one that ends already would end twice.
-	look := c.backlog > 0 && c.requeuing == 0 && now.Sub(c.looked) >= min(expireEvery, ttl/4) && (c.taker() == nil || c.taker().acked())
+	look := ch.queue.backlog > 0 && ch.queue.requeuing == 0 && now.Sub(ch.queue.looked) >= min(expireEvery, ttl/4) && (ch.taker() == nil || ch.taker().acked())
 	if look {
-		c.looked = now
+		ch.queue.looked = now
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	if !look {
 		return
 	}
@@ -82,13 +82,13 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		if err != nil {
 			return err
 		}
-		c.mu.Lock()
-		l := c.lanes[conv.Key]
-		if c.taker() == nil || l != nil && l.Drop(e.ID) {
-			c.end(conv, e.ID)
+		ch = c.lock()
+		l := ch.queue.lanes[conv.Key]
+		if ch.taker() == nil || l != nil && l.Drop(e.ID) {
+			ch.queue.end(conv, e.ID)
 		}
-		c.release(conv)
-		c.mu.Unlock()
+		ch.release(conv)
+		ch.unlock()
 		return nil
 	})
 	if err != nil {
@@ -136,15 +136,15 @@ func idsOf(entries []store.Entry) []store.MessageID {
 }
 
 // end expires a message that waits. Until that is committed nobody may take
-// messages from the queue. The mutex must be held.
-func (c *Channel) end(conv *conversation, id store.MessageID) {
-	c.requeuing++
-	c.requeued = true
-	c.change(change{conv: conv, of: store.Out, to: store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, once: true, then: func(err error) {
-		c.requeuing--
+// messages from the queue.
+func (q *queue) end(conv *conversation, id store.MessageID) {
+	q.requeuing++
+	q.requeued = true
+	q.change(change{conv: conv, of: store.Out, to: store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, once: true, then: func(err error) {
+		q.requeuing--
 		if err == nil {
-			c.backlog--
+			q.backlog--
 		}
-		c.drain()
+		q.drain()
 	}})
 }

@@ -49,9 +49,7 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 	l := c.outlook()
 	row := c.prepare(o, l.view, job.routing, conv, l.a)
 	if row.State == store.Failed || text == "" || !c.reserve(conv, o) {
-		c.mu.Lock()
 		c.release(conv)
-		c.mu.Unlock()
 		return nil, nil
 	}
 	row.Tracked = true
@@ -72,15 +70,15 @@ func (s *stream) offerDraft() {
 		s.stop = s.c.hub.After(s.interval(), s.due)
 		return
 	}
-	s.c.mu.Lock()
-	a, handle := s.c.taker(), s.draft.handle
+	ch := s.c.lock()
+	a, handle := ch.taker(), s.draft.handle
 	if a == nil || handle == "" || !a.view.Caps.Has(wire.CapUpdateMessage) || s.routing.Overhead() > wire.MaxFrame/2 {
-		s.c.mu.Unlock()
+		ch.unlock()
 		return
 	}
 	frame := render.Draft(a.view, handle, s.text, wire.MaxFrame-s.routing.Overhead())
 	a.port.Offer(Parcel{Key: s.id.String(), Routing: s.routing, Frames: []wire.Frame{frame}})
-	s.c.mu.Unlock()
+	ch.unlock()
 	a.port.Flush()
 }
 
@@ -96,14 +94,14 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 	case <-ctx.Done():
 	}
 	stop()
-	c.mu.Lock()
+	ch := c.lock()
 	handle := s.draft.handle
-	delete(c.drafts, s.id)
+	delete(ch.queue.drafts, s.id)
 	rest, more := beyondText(&o.message)
 	if more {
 		conv.held++ // for what comes behind it
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	text := &outgoing{message: o.message, agent: o.agent}
 	if more {
 		text.message = message.Text(message.RollUp(o.message.Parts))
@@ -122,9 +120,7 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 		return sent, err
 	}
 	if err != nil {
-		c.mu.Lock()
 		c.release(conv)
-		c.mu.Unlock()
 		return sent, err
 	}
 	o.message.Parts = rest

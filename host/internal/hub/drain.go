@@ -15,16 +15,16 @@ var errNobody = errors.New("nobody takes the next message now")
 
 // drain starts writing the queue to whoever is attached, or makes the drain
 // that runs look again. What is still on its way back to the queue calls it
-// once more. The mutex must be held.
-func (c *Channel) drain() {
-	if c.backlog == 0 || c.taker() == nil || c.requeuing > 0 {
+// once more.
+func (q *queue) drain() {
+	if q.backlog == 0 || q.taker() == nil || q.requeuing > 0 {
 		return
 	}
-	if c.draining {
-		c.again = true
+	if q.draining {
+		q.again = true
 		return
 	}
-	c.draining = c.hub.spawn(c.drainAll)
+	q.draining = q.c.hub.spawn(q.c.drainAll)
 }
 
 // drainAll takes queued messages in commit order until there are none, or
@@ -33,11 +33,11 @@ func (c *Channel) drain() {
 func (c *Channel) drainAll() {
 	for {
 		err := c.drainOnce()
-		c.mu.Lock()
-		more := c.again && (err == nil || errors.Is(err, errNobody)) // somebody may have come since
-		c.again, c.draining = false, more
-		name := c.policy.Name
-		c.mu.Unlock()
+		ch := c.lock()
+		more := ch.queue.again && (err == nil || errors.Is(err, errNobody)) // somebody may have come since
+		ch.queue.again, ch.queue.draining = false, more
+		name := ch.policy.Name
+		ch.unlock()
 		if more {
 			continue
 		}
@@ -51,12 +51,12 @@ func (c *Channel) drainAll() {
 // drainOnce writes the queue as it is now. It ends early if messages go back to
 // the queue, since they come before the others; their commit calls drain.
 func (c *Channel) drainOnce() error {
-	c.mu.Lock()
-	unsettled := c.requeuing > 0
-	c.requeued = false
-	a := c.taker()
+	ch := c.lock()
+	unsettled := ch.queue.requeuing > 0
+	ch.queue.requeued = false
+	a := ch.taker()
 	acked := a.acked()
-	c.mu.Unlock()
+	ch.unlock()
 	switch {
 	case unsettled:
 		return errNobody
@@ -102,9 +102,9 @@ func (c *Channel) takePage(page []store.Entry) error {
 // roomForMore waits until whoever is attached has written most of what it got:
 // a long queue must not count as an adapter's slowness.
 func (c *Channel) roomForMore() error {
-	c.mu.Lock()
-	a := c.taker()
-	c.mu.Unlock()
+	ch := c.lock()
+	a := ch.taker()
+	ch.unlock()
 	if a == nil {
 		return errNobody
 	}
@@ -122,15 +122,15 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	a := c.taker()
-	if a == nil || c.requeued || a.acked() {
-		c.release(conv)
-		c.mu.Unlock()
+	ch := c.lock()
+	a := ch.taker()
+	if a == nil || ch.queue.requeued || a.acked() {
+		ch.release(conv)
+		ch.unlock()
 		return errNobody
 	}
 	view := a.view
-	c.mu.Unlock()
+	ch.unlock()
 
 	o := &outgoing{message: restore(e), agent: e.Origin.Agent}
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
@@ -141,27 +141,27 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 		Settle:       []store.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
 		Done: func(r store.Result) {
 			err := r.Err
-			c.mu.Lock()
+			ch := c.lock()
 			if err == nil {
-				c.backlog--
-				c.count().settled(store.Out, row.State, row.Reason)
-				c.hub.stateChanged(c, conv, e.ID, row.State, row.Reason)
+				ch.queue.backlog--
+				ch.count().settled(store.Out, row.State, row.Reason)
+				ch.stateChanged(conv, e.ID, row.State, row.Reason)
 				switch {
 				case row.State != store.Sent:
-				case c.requeued: // since this one was taken, and it may come before it
-					c.settle(o.parcel, store.Queued, "")
+				case ch.queue.requeued: // since this one was taken, and it may come before it
+					ch.queue.settle(o.parcel, store.Queued, "")
 				default:
-					c.deliver(o.parcel, r.At())
+					ch.deliver(o.parcel, r.At())
 				}
-				if c.attached != nil {
-					r.Later(c.attached.port)
+				if ch.attached != nil {
+					r.Later(ch.attached.port)
 				}
-				if c.taker() == nil || c.requeued {
+				if ch.taker() == nil || ch.queue.requeued {
 					err = errNobody
 				}
 			}
-			c.release(conv)
-			c.mu.Unlock()
+			ch.release(conv)
+			ch.unlock()
 			done <- err
 		},
 	})

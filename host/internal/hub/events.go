@@ -118,9 +118,9 @@ func (e *Events) publish(ev Event) {
 
 // created publishes committed rows; in.ID 0 = there is no inbound one.
 func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.Row) {
-	c.mu.Lock()
-	row := c.policy.Channel
-	c.mu.Unlock()
+	ch := c.lock()
+	row := ch.policy.Channel
+	ch.unlock()
 	one := func(r store.Row) {
 		e, err := h.Store.Entry(r, conv.Conversation)
 		if err != nil {
@@ -137,14 +137,14 @@ func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.
 	}
 }
 
-// stateChanged publishes a message's new state. The channel's mutex must be held.
-func (h *Hub) stateChanged(c *Channel, conv *conversation, id store.MessageID, s store.State, why store.Reason) {
-	h.Events.publish(Event{Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, Conversation: conv.Key, ID: id, State: s, Reason: why})
+// stateChanged publishes a message's new state.
+func (ch *locked) stateChanged(conv *conversation, id store.MessageID, s store.State, why store.Reason) {
+	ch.c.hub.Events.publish(Event{Type: EventState, ChannelID: ch.policy.ID, ChannelName: ch.policy.Name, Conversation: conv.Key, ID: id, State: s, Reason: why})
 }
 
-// ended publishes that an answer is made, with what it says. The channel's mutex
-// must be held.
-func (h *Hub) ended(c *Channel, conv *conversation, row store.Row) {
+// ended publishes that an answer is made, with what it says.
+func (ch *locked) ended(conv *conversation, row store.Row) {
+	h := ch.c.hub
 	if !h.Events.wanted() {
 		return
 	}
@@ -154,7 +154,7 @@ func (h *Hub) ended(c *Channel, conv *conversation, row store.Row) {
 		return
 	}
 	h.Events.publish(Event{
-		Type: EventState, ChannelID: c.policy.ID, ChannelName: c.policy.Name, Conversation: conv.Key, ID: row.ID, State: row.State, Reason: row.Reason, Message: e,
+		Type: EventState, ChannelID: ch.policy.ID, ChannelName: ch.policy.Name, Conversation: conv.Key, ID: row.ID, State: row.State, Reason: row.Reason, Message: e,
 	})
 }
 
@@ -165,9 +165,9 @@ func (s *stream) written() {
 	if !h.Events.wanted() {
 		return
 	}
-	s.c.mu.Lock()
-	id, name := s.c.policy.ID, s.c.policy.Name
-	s.c.mu.Unlock()
+	ch := s.c.lock()
+	id, name := ch.policy.ID, ch.policy.Name
+	ch.unlock()
 	h.Events.publish(Event{Type: EventStreaming, ChannelID: id, ChannelName: name, Conversation: s.routing.ConversationID, ID: s.id, Text: s.text})
 }
 
@@ -190,11 +190,11 @@ type Summary struct {
 
 // summary describes the attachment.
 func (a *Attachment) summary() Summary {
-	a.channel.mu.Lock()
-	defer a.channel.mu.Unlock()
+	ch := a.channel.lock()
+	defer ch.unlock()
 	s := Summary{
 		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
-		Remote: a.Remote, Since: a.Since, LastFrame: a.Heard(), Queue: a.channel.backlog,
+		Remote: a.Remote, Since: a.Since, LastFrame: a.Heard(), Queue: ch.queue.backlog,
 	}
 	if a.Frames != nil {
 		s.FramesIn, s.FramesOut = a.Frames()
@@ -208,9 +208,9 @@ func (a *Attachment) summary() Summary {
 // Waiting is how many messages of a channel wait in its queue.
 func (h *Hub) Waiting(ctx context.Context, key int64) (int, error) {
 	if c := h.known(key); c != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.backlog, nil
+		ch := c.lock()
+		defer ch.unlock()
+		return ch.queue.backlog, nil
 	}
 	n, err := h.Store.CountPending(ctx, key)
 	return int(n), err
@@ -222,9 +222,9 @@ func (h *Hub) Attached(key int64) (Summary, bool) {
 	if c == nil {
 		return Summary{}, false
 	}
-	c.mu.Lock()
-	a := c.attached
-	c.mu.Unlock()
+	ch := c.lock()
+	a := ch.attached
+	ch.unlock()
 	if a == nil {
 		return Summary{}, false
 	}
@@ -238,9 +238,9 @@ func (h *Hub) LastAck(key int64) time.Time {
 	if c == nil {
 		return time.Time{}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lastAck
+	ch := c.lock()
+	defer ch.unlock()
+	return ch.lastAck
 }
 
 // LastSent is when a message of the channel was last written to an adapter;
@@ -250,7 +250,7 @@ func (h *Hub) LastSent(key int64) time.Time {
 	if c == nil {
 		return time.Time{}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lastSent
+	ch := c.lock()
+	defer ch.unlock()
+	return ch.lastSent
 }

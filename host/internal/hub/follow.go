@@ -72,12 +72,12 @@ func (f *inbound) follow(again bool) {
 	p.Stored(f.ref, id, again)
 }
 
-// over tells whoever is attached that a turn has ended. The mutex must be held.
-func (c *Channel) over(id store.MessageID, why store.Reason) {
-	if c.attached == nil {
+// over tells whoever is attached that a turn has ended.
+func (ch *locked) over(id store.MessageID, why store.Reason) {
+	if ch.attached == nil {
 		return
 	}
-	if p, ok := c.attached.port.(Follower); ok {
+	if p, ok := ch.attached.port.(Follower); ok {
 		p.Over(id, why)
 	}
 }

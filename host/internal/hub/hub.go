@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
@@ -245,8 +243,7 @@ func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) 
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = &Channel{hub: h, chain: chain, owner: row.ID, policy: newPolicy(row), conversations: map[string]*conversation{}, backlog: int(backlog)}
-	c.frames = rate.NewLimiter(rate.Limit(c.policy.rate(h.Rate)), c.policy.rate(h.Rate))
+	c = newChannel(h, chain, row, int(backlog))
 	h.channels[row.Key] = c
 	return c, nil
 }
@@ -307,17 +304,17 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 			return n, err
 		}
 		job := h.recovered(e)
-		c.mu.Lock()
+		ch := c.lock()
 		conv.turns++
 		if job.told {
-			conv.told = c.agentName(conv)
+			conv.told = ch.agentName(conv)
 		}
-		if c.policy.Queue {
-			c.startTurn(conv, job)
+		if ch.policy.Queue {
+			ch.turns.start(conv, job)
 		} else {
-			c.parked = append(c.parked, parkedTurn{conv, job})
+			ch.turns.parked = append(ch.turns.parked, parkedTurn{conv, job})
 		}
-		c.mu.Unlock()
+		ch.unlock()
 		n++
 	}
 	h.spawn(h.unparkAll)
@@ -365,8 +362,8 @@ func (h *Hub) unparkAll() {
 		return
 	}
 	for _, c := range h.all() {
-		c.mu.Lock()
-		c.unpark()
-		c.mu.Unlock()
+		ch := c.lock()
+		ch.turns.unpark()
+		ch.unlock()
 	}
 }

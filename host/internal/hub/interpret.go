@@ -27,9 +27,9 @@ type scene struct {
 // enter takes the snapshot; false if the attachment is not current any more.
 func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 	c, conv := f.a.channel, f.conv
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.attached != f.a {
+	ch := c.lock()
+	defer ch.unlock()
+	if ch.attached != f.a {
 		return scene{}, &wire.Error{Code: wire.CodeStorageUnavailable, Message: "this connection was replaced by a newer one: send it there"}
 	}
 	if conv.turns >= maxWaitingTurns {
@@ -37,12 +37,12 @@ func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 			"conversation has %d messages that wait for an answer, which is the limit: send again later", maxWaitingTurns)}
 	}
 	s := scene{
-		policy: c.policy, view: f.a.view, settings: conv.settings, agent: c.agentName(conv), offer: conv.offer,
-		outlook: outlook{f.a, f.a.view, c.policy.Queue, c.backlog, c.policy.length(), f.a.acked()}, running: conv.turns > 0,
+		policy: ch.policy, view: f.a.view, settings: conv.settings, agent: ch.agentName(conv), offer: conv.offer,
+		outlook: outlook{f.a, f.a.view, ch.policy.Queue, ch.queue.backlog, ch.policy.length(), f.a.acked()}, running: conv.turns > 0,
 	}
 	if s.policy.maySpeak(o.UserID) && !aside {
 		conv.latest = o
-		f.reroute(&s)
+		f.reroute(ch, &s)
 	}
 	return s, nil
 }
@@ -150,7 +150,7 @@ func (f *inbound) command(s scene, routing wire.Routing, name string, args []str
 		Name: name, Args: args, Agent: s.agent, Agents: agents, Muted: s.settings.Muted, Running: s.running,
 	})
 	if result.Agent != nil || result.Muted != nil || result.Stop {
-		c.mu.Lock()
+		ch := c.lock()
 		if result.Agent != nil {
 			f.conv.settings.Agent = *result.Agent
 		}
@@ -160,9 +160,9 @@ func (f *inbound) command(s scene, routing wire.Routing, name string, args []str
 		settings := f.conv.settings
 		f.unit.Set = &settings
 		if result.Stop {
-			c.stop(f.conv)
+			ch.turns.stop(f.conv)
 		}
-		c.mu.Unlock()
+		ch.unlock()
 	}
 	f.answer(s, routing, "", result.Answer)
 }
@@ -200,9 +200,9 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 		}
 	}
 	f.row.State = store.Received
-	c.mu.Lock()
+	ch := c.lock()
 	f.conv.turns++
-	c.mu.Unlock()
+	ch.unlock()
 	f.oneTurn = turnJob{routing: routing, userID: in.UserID, userName: in.UserName, message: f.asked}
 	f.turn = &f.oneTurn
 	return nil

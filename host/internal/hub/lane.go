@@ -28,37 +28,37 @@ type lane struct {
 // acked reports whether the attachment acknowledges.
 func (a *Attachment) acked() bool { return a != nil && a.view.Caps.Has(wire.CapAck) }
 
-// laneOf finds or makes the lane of a conversation. The mutex must be held.
-func (c *Channel) laneOf(conv *conversation) *lane {
-	l := c.lanes[conv.Key]
+// laneOf finds or makes the lane of a conversation.
+func (q *queue) laneOf(conv *conversation) *lane {
+	l := q.lanes[conv.Key]
 	if l == nil {
 		conv.held++
 		l = &lane{conv: conv}
-		if c.lanes == nil { // here, as most adapters don't acknowledge
-			c.lanes, c.flights = map[string]*lane{}, map[store.MessageID]*lane{}
+		if q.lanes == nil { // here, as most adapters don't acknowledge
+			q.lanes, q.flights = map[string]*lane{}, map[store.MessageID]*lane{}
 		}
-		c.lanes[conv.Key] = l
+		q.lanes[conv.Key] = l
 	}
 	return l
 }
 
-// forget drops a lane that is empty. The mutex must be held.
-func (c *Channel) forget(l *lane) {
-	if l.Empty() && c.lanes[l.conv.Key] == l {
-		delete(c.lanes, l.conv.Key)
-		c.release(l.conv)
+// forget drops a lane that is empty.
+func (q *queue) forget(l *lane) {
+	if l.Empty() && q.lanes[l.conv.Key] == l {
+		delete(q.lanes, l.conv.Key)
+		q.release(l.conv)
 	}
 }
 
 // reserve keeps the conversation's lane for a message that is about to be
 // committed; false if the message must wait.
 func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.loaded {
+	ch := c.lock()
+	defer ch.unlock()
+	if !ch.queue.loaded {
 		return false
 	}
-	l := c.laneOf(conv)
+	l := ch.queue.laneOf(conv)
 	if !l.Reserve() {
 		return false
 	}
@@ -66,63 +66,61 @@ func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
 	return true
 }
 
-// undo forgets what was meant to become of a row that was not committed. The
-// mutex must be held.
-func (c *Channel) undo(o *outgoing, row *store.Row) {
+// undo forgets what was meant to become of a row that was not committed.
+func (ch *locked) undo(o *outgoing, row *store.Row) {
 	switch {
 	case row.State == store.Queued:
-		c.backlog--
+		ch.queue.backlog--
 	case o.lane != nil:
 		o.lane.Release()
-		c.mayTake(o.lane)
-		c.forget(o.lane)
+		ch.queue.mayTake(o.lane)
+		ch.queue.forget(o.lane)
 	}
 }
 
-// launch puts a committed message in flight that the lane was reserved for. The
-// mutex must be held.
-func (c *Channel) launch(o *outgoing) {
+// launch puts a committed message in flight that the lane was reserved for.
+func (q *queue) launch(o *outgoing) {
 	p := o.parcel
-	if c.lanes[p.conv.Key] != o.lane || !c.taker().acked() { // whoever it was for is gone
-		c.settle(p, store.Queued, "")
+	if q.lanes[p.conv.Key] != o.lane || !q.taker().acked() { // whoever it was for is gone
+		q.settle(p, store.Queued, "")
 		return
 	}
 	if first, ok := o.lane.First(); ok && first < p.ID {
 		// It was on its way to the queue, not committed yet, when the lane looked
 		// empty to this one.
 		o.lane.Release()
-		c.settle(p, store.Queued, "")
+		q.settle(p, store.Queued, "")
 		return
 	}
 	o.lane.Start(p.ID)
-	c.fly(o.lane, p)
+	q.fly(o.lane, p)
 }
 
 // fly writes the first frame of what the lane has in flight that is not
-// acknowledged. The mutex must be held.
-func (c *Channel) fly(l *lane, p Parcel) {
-	a := c.taker()
+// acknowledged.
+func (q *queue) fly(l *lane, p Parcel) {
+	a := q.taker()
 	if p.planned != a {
-		planned := c.plan(p.out, a.view, p.Routing)
+		planned := q.c.plan(p.out, a.view, p.Routing)
 		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			c.finish(l, store.Failed, store.ReasonFrameTooLarge, nil)
+			q.finish(l, store.Failed, store.ReasonFrameTooLarge, nil)
 			return
 		}
 	}
 	p.identify()
 	l.parcel, l.handle = p, ""
-	c.flights[p.ID] = l
+	q.flights[p.ID] = l
 	if l.first == p.ID && l.frame < len(p.Frames) { // else it is made of other frames by now
 		l.Resume(l.frame)
 	}
-	c.offerFrame(l)
+	q.offerFrame(l)
 }
 
-// offerFrame writes the frame that is due. The mutex must be held.
-func (c *Channel) offerFrame(l *lane) {
+// offerFrame writes the frame that is due.
+func (q *queue) offerFrame(l *lane) {
 	_, frame := l.Flight()
 	if frame >= len(l.parcel.Frames) { // there is nothing to show
-		c.finish(l, store.Delivered, "", nil)
+		q.finish(l, store.Delivered, "", nil)
 		return
 	}
 	one := l.parcel
@@ -133,47 +131,47 @@ func (c *Channel) offerFrame(l *lane) {
 		l.parcel.planned.refused = true // its end, which is near, takes everything back
 		return
 	}
-	c.lastSent = l.sent
+	q.lastSent = l.sent
 }
 
 // Acknowledge takes the adapter's word on a frame.
 func (a *Attachment) Acknowledge(in *wire.Inbound) {
 	c := a.channel
-	c.mu.Lock()
-	l, id, frame := c.flightOf(in.MessageID)
-	if l == nil || c.attached != a || !l.Acked(id, frame) {
-		c.mu.Unlock() // late, or twice
+	ch := c.lock()
+	l, id, frame := ch.queue.flightOf(in.MessageID)
+	if l == nil || ch.attached != a || !l.Acked(id, frame) {
+		ch.unlock() // late, or twice
 		return
 	}
-	c.lastAck, l.again = time.Now(), false
+	ch.lastAck, l.again = time.Now(), false
 	said := in.Later
 	why := clip(said.Error)
 	switch _, next := l.Flight(); {
 	case said.OK && next < len(l.parcel.Frames):
-		c.note(l, said.PreviewHandle)
-		c.offerFrame(l)
+		ch.queue.note(l, said.PreviewHandle)
+		ch.queue.offerFrame(l)
 	case said.OK:
-		c.note(l, said.PreviewHandle)
-		c.finish(l, store.Delivered, "", nil)
+		ch.queue.note(l, said.PreviewHandle)
+		ch.queue.finish(l, store.Delivered, "", nil)
 	case said.Ambiguous:
-		c.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: why}})
+		ch.queue.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		l.Resume(frame)
-		c.retry(l, why)
+		ch.queue.retry(l, why)
 	default:
-		c.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: why}})
+		ch.queue.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: why}})
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	a.port.Flush()
 }
 
 // flightOf finds the message in flight whose frame has the id; nil = none. That of
-// a deletion or a reaction is of the message that it is about. The mutex must be held.
-func (c *Channel) flightOf(ref string) (l *lane, id store.MessageID, frame int) {
-	if id, frame, ok := parseFrameID(ref); ok && c.flights[id] != nil {
-		return c.flights[id], id, frame
+// a deletion or a reaction is of the message that it is about.
+func (q *queue) flightOf(ref string) (l *lane, id store.MessageID, frame int) {
+	if id, frame, ok := parseFrameID(ref); ok && q.flights[id] != nil {
+		return q.flights[id], id, frame
 	}
-	for id, l := range c.flights {
+	for id, l := range q.flights {
 		_, due := l.Flight()
 		if due < len(l.parcel.Frames) && l.parcel.Frames[due].MessageID == ref && isOfAnother(&l.parcel.Frames[due]) {
 			return l, id, due
@@ -208,109 +206,106 @@ func parseFrameID(s string) (id store.MessageID, frame int, ok bool) {
 }
 
 // note keeps the handle that came with the first frame, and how far the message
-// has come. The mutex must be held.
-func (c *Channel) note(l *lane, handle string) {
+// has come.
+func (q *queue) note(l *lane, handle string) {
 	if l.handle == "" {
 		l.handle = handle
 	}
 	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
-		c.change(change{conv: l.conv, to: store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
+		q.change(change{conv: l.conv, to: store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
 	}
 }
 
-// finish ends the message in flight, and takes the next. The mutex must be held.
-func (c *Channel) finish(l *lane, s store.State, why store.Reason, life []store.Life) {
+// finish ends the message in flight, and takes the next.
+func (q *queue) finish(l *lane, s store.State, why store.Reason, life []store.Life) {
 	id, _ := l.Flight()
-	delete(c.flights, id)
-	if d := c.drafts[id]; d != nil {
+	delete(q.flights, id)
+	if d := q.drafts[id]; d != nil {
 		d.know(l.handle)
 	}
 	l.Settle()
 	if s == store.Delivered {
-		c.arrived(&l.parcel, c.lastAck)
+		q.arrived(&l.parcel, q.lastAck)
 	}
-	c.change(change{conv: l.conv, of: store.Out, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
+	q.change(change{conv: l.conv, of: store.Out, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
 	l.parcel = Parcel{}
-	c.mayTake(l)
-	c.forget(l)
-	if len(c.ready) > 0 { // there may be room for another conversation's now
-		c.drain()
+	q.mayTake(l)
+	q.forget(l)
+	if len(q.ready) > 0 { // there may be room for another conversation's now
+		q.drain()
 	}
 }
 
-// mayTake looks whether the lane has a message to send. The mutex must be held.
-func (c *Channel) mayTake(l *lane) {
+// mayTake looks whether the lane has a message to send.
+func (q *queue) mayTake(l *lane) {
 	due, ok := l.Due()
 	switch wait := time.Until(due); {
 	case !ok:
 	case wait > 0:
-		c.lookAgain(l, wait)
+		q.lookAgain(l, wait)
 	case !l.ready:
 		l.ready = true
-		c.ready = append(c.ready, l)
-		c.drain()
+		q.ready = append(q.ready, l)
+		q.drain()
 	}
 }
 
-// lookAgain is mayTake, later. The mutex must be held.
-func (c *Channel) lookAgain(l *lane, after time.Duration) {
+// lookAgain is mayTake, later.
+func (q *queue) lookAgain(l *lane, after time.Duration) {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
 	l.timer = time.AfterFunc(after, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.lanes[l.conv.Key] == l {
-			c.mayTake(l)
+		defer q.c.lock().unlock()
+		if q.lanes[l.conv.Key] == l {
+			q.mayTake(l)
 		}
 	})
 }
 
-// waits puts a queued message into its lane. The mutex must be held.
-func (c *Channel) waits(conv *conversation, id store.MessageID) {
-	if !c.taker().acked() {
-		c.drain()
+// waits puts a queued message into its lane.
+func (q *queue) waits(conv *conversation, id store.MessageID) {
+	if !q.taker().acked() {
+		q.drain()
 		return
 	}
-	l := c.laneOf(conv)
+	l := q.laneOf(conv)
 	l.Wait(id)
-	c.mayTake(l)
+	q.mayTake(l)
 }
 
-// retry lets the message in flight wait for its next try, or ends it. The mutex
-// must be held.
-func (c *Channel) retry(l *lane, why string) {
+// retry lets the message in flight wait for its next try, or ends it.
+func (q *queue) retry(l *lane, why string) {
 	id, frame := l.Flight()
-	_, again := l.Retry(time.Now(), c.policy.attempts())
+	_, again := l.Retry(time.Now(), q.policy.attempts())
 	if !again {
-		c.finish(l, store.Failed, store.ReasonRetriesExhausted, []store.Life{{What: "refused for now", Detail: why}})
+		q.finish(l, store.Failed, store.ReasonRetriesExhausted, []store.Life{{What: "refused for now", Detail: why}})
 		return
 	}
-	delete(c.flights, id)
+	delete(q.flights, id)
 	l.parcel, l.first, l.frame = Parcel{}, id, frame
-	c.backlog++
+	q.backlog++
 	t := store.Settlement{ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "refused for now", Detail: why}}}
-	c.change(change{conv: l.conv, to: t})
-	c.mayTake(l)
+	q.change(change{conv: l.conv, to: t})
+	q.mayTake(l)
 }
 
 // ground takes back everything that is in flight: whoever it was sent to is
-// gone. The lanes are made anew when somebody comes who acknowledges. The mutex
-// must be held.
-func (c *Channel) ground() {
-	for id, l := range c.flights {
-		delete(c.flights, id)
+// gone. The lanes are made anew when somebody comes who acknowledges.
+func (q *queue) ground() {
+	for id, l := range q.flights {
+		delete(q.flights, id)
 		_, frame := l.Flight()
-		c.settleAs(l.parcel, store.Settlement{
+		q.settleAs(l.parcel, store.Settlement{
 			ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "session lost"}},
 		})
 	}
-	for key, l := range c.lanes {
+	for key, l := range q.lanes {
 		if l.timer != nil {
 			l.timer.Stop()
 		}
-		delete(c.lanes, key)
-		c.release(l.conv)
+		delete(q.lanes, key)
+		q.release(l.conv)
 	}
-	c.loaded, c.ready = false, nil
+	q.loaded, q.ready = false, nil
 }

@@ -57,23 +57,23 @@ func (c *Channel) drainLanes(a *Attachment) error {
 
 // giveBack lets messages wait again that were taken too early.
 func (c *Channel) giveBack(jobs []laneJob) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch := c.lock()
+	defer ch.unlock()
 	for _, j := range jobs {
 		j.l.Back()
-		if c.lanes[j.l.conv.Key] == j.l {
-			c.mayTake(j.l)
+		if ch.queue.lanes[j.l.conv.Key] == j.l {
+			ch.queue.mayTake(j.l)
 		}
-		c.release(j.conv)
+		ch.release(j.conv)
 	}
 }
 
 // loadLanes fills the lanes from the database, once for each adapter that
 // acknowledges.
 func (c *Channel) loadLanes(a *Attachment) error {
-	c.mu.Lock()
-	loaded := c.loaded
-	c.mu.Unlock()
+	ch := c.lock()
+	loaded := ch.queue.loaded
+	ch.unlock()
 	if loaded {
 		return nil
 	}
@@ -88,19 +88,19 @@ func (c *Channel) loadLanes(a *Attachment) error {
 			break
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	mine := err == nil && c.taker() == a && c.requeuing == 0
+	ch = c.lock()
+	defer ch.unlock()
+	mine := err == nil && ch.taker() == a && ch.queue.requeuing == 0
 	for i, w := range all {
 		if mine {
-			l := c.laneOf(convs[i])
+			l := ch.queue.laneOf(convs[i])
 			l.Wait(w.ID)
 			if first, _ := l.First(); first == w.ID {
 				l.Failed(w.Tries)
 				l.first, l.frame = w.ID, w.Frame
 			}
 		}
-		c.release(convs[i])
+		ch.release(convs[i])
 	}
 	switch {
 	case err != nil:
@@ -108,26 +108,26 @@ func (c *Channel) loadLanes(a *Attachment) error {
 	case !mine:
 		return errNobody
 	}
-	c.loaded = true
-	for _, l := range c.lanes {
-		c.mayTake(l)
+	ch.queue.loaded = true
+	for _, l := range ch.queue.lanes {
+		ch.queue.mayTake(l)
 	}
 	return nil
 }
 
 // takeJobs puts what may be sent now in flight.
 func (c *Channel) takeJobs(a *Attachment) ([]laneJob, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.taker() != a || c.requeuing > 0 {
+	ch := c.lock()
+	defer ch.unlock()
+	if ch.taker() != a || ch.queue.requeuing > 0 {
 		return nil, errNobody
 	}
 	var jobs []laneJob
-	for len(c.ready) > 0 && len(c.flights)+len(jobs) < maxFlights {
-		l := c.ready[0]
-		c.ready = c.ready[1:]
+	for len(ch.queue.ready) > 0 && len(ch.queue.flights)+len(jobs) < maxFlights {
+		l := ch.queue.ready[0]
+		ch.queue.ready = ch.queue.ready[1:]
 		l.ready = false
-		if id, ok := l.Take(time.Now()); ok && c.lanes[l.conv.Key] == l {
+		if id, ok := l.Take(time.Now()); ok && ch.queue.lanes[l.conv.Key] == l {
 			l.conv.held++
 			jobs = append(jobs, laneJob{l, a, l.conv, id, a.view})
 		}
@@ -141,17 +141,17 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	e, err := c.hub.Store.Message(c.hub.ctx, j.id)
 	// One whose way back to the queue is being committed is sent in the database.
 	if err != nil || e.State != store.Queued && e.State != store.Sent {
-		c.mu.Lock()
+		ch := c.lock()
 		if errors.Is(err, store.ErrNotFound) || err == nil { // swept, or ended by somebody else
 			j.l.Settle()
 			err = nil
 		} else {
 			j.l.Back()
 		}
-		c.mayTake(j.l)
-		c.forget(j.l)
-		c.release(j.conv)
-		c.mu.Unlock()
+		ch.queue.mayTake(j.l)
+		ch.queue.forget(j.l)
+		ch.release(j.conv)
+		ch.unlock()
 		done <- err
 		return 0
 	}
@@ -160,12 +160,12 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	row := c.prepare(o, j.view, routing, j.conv, j.a)
 	o.parcel.ID = j.id
 	t := store.Settlement{ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == store.Sent}
-	c.mu.Lock()
-	if len(c.stuck[j.id]) > 0 { // or it could not be
+	ch := c.lock()
+	if len(ch.queue.stuck[j.id]) > 0 { // or it could not be
 		j.l.Back()
-		c.lookAgain(j.l, delivery.FirstPause)
-		c.release(j.conv)
-		c.mu.Unlock()
+		ch.queue.lookAgain(j.l, delivery.FirstPause)
+		ch.release(j.conv)
+		ch.unlock()
 		done <- nil
 		return
 	}
@@ -173,43 +173,43 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	if j.l.first == j.id {
 		t.Frame = j.l.frame
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	c.hub.Store.Append(&store.Unit{Conversation: j.conv.Conversation, Settle: []store.Settlement{t}, Done: func(r store.Result) {
-		c.mu.Lock()
-		c.taken(j, o, t, r)
-		c.mu.Unlock()
+		ch := c.lock()
+		ch.queue.taken(j, o, t, r)
+		ch.unlock()
 		done <- r.Err
 	}})
 	return len(e.Text) + len(e.Parts) + len(e.Origin.ReplyCtx)
 }
 
-// taken goes on with a message whose move is committed. The mutex must be held.
-func (c *Channel) taken(j laneJob, o *outgoing, t store.Settlement, r store.Result) {
-	defer c.release(j.conv)
-	current := c.lanes[j.l.conv.Key] == j.l && c.taker() == j.a
+// taken goes on with a message whose move is committed.
+func (q *queue) taken(j laneJob, o *outgoing, t store.Settlement, r store.Result) {
+	defer q.release(j.conv)
+	current := q.lanes[j.l.conv.Key] == j.l && q.taker() == j.a
 	if r.Err == nil {
-		c.overtake(j.id)
+		q.overtake(j.id)
 	}
 	switch {
 	case r.Err != nil:
 		j.l.Back()
 		if current {
-			c.lookAgain(j.l, delivery.FirstPause)
+			q.lookAgain(j.l, delivery.FirstPause)
 		}
 	case t.State != store.Sent:
-		c.backlog--
-		c.count().settled(store.Out, t.State, t.Reason)
-		c.hub.stateChanged(c, j.l.conv, j.id, t.State, t.Reason)
+		q.backlog--
+		q.count().settled(store.Out, t.State, t.Reason)
+		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)
 		j.l.Settle()
-		c.mayTake(j.l)
-		c.forget(j.l)
+		q.mayTake(j.l)
+		q.forget(j.l)
 	case !current:
-		c.backlog--
-		c.settleAs(o.parcel, store.Settlement{ID: j.id, State: store.Queued, Frame: t.Frame, Tries: t.Tries})
+		q.backlog--
+		q.settleAs(o.parcel, store.Settlement{ID: j.id, State: store.Queued, Frame: t.Frame, Tries: t.Tries})
 	default:
-		c.backlog--
-		c.hub.stateChanged(c, j.l.conv, j.id, t.State, t.Reason)
-		c.fly(j.l, o.parcel)
+		q.backlog--
+		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)
+		q.fly(j.l, o.parcel)
 		r.Later(j.a.port)
 	}
 }

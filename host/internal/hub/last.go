@@ -64,9 +64,9 @@ func (c *Channel) post(p *lastAnswer) {
 		c.offers(p.conv, p.o)
 	}
 	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.countBacklog(p.unit.Out, 1)
+	ch := c.lock()
+	defer ch.unlock()
+	ch.queue.countBacklog(p.unit.Out, 1)
 	p.conv.posted++
 	p.unit.Behind, p.conv.newest = p.conv.newest, &p.unit
 	c.hub.Store.Append(&p.unit)
@@ -75,26 +75,26 @@ func (c *Channel) post(p *lastAnswer) {
 // done runs on the writer after the commit.
 func (p *lastAnswer) done(r store.Result) {
 	c := p.c
-	c.mu.Lock()
+	ch := c.lock()
 	if p.conv.newest == &p.unit {
 		p.conv.newest = nil
 	}
 	if r.Err == nil {
-		c.dispatch(p.o, &p.row[0], r.At())
-		if c.attached != nil {
-			r.Later(c.attached.port)
+		ch.dispatch(p.o, &p.row[0], r.At())
+		if ch.attached != nil {
+			r.Later(ch.attached.port)
 		}
-		p.over(nil)
+		p.over(ch, nil)
 	} else {
-		c.undo(p.o, &p.row[0])
+		ch.undo(p.o, &p.row[0])
 		if store.Failing(r.Err) && c.hub.ctx.Err() == nil {
-			c.keepUnstored(p)
-			c.mu.Unlock()
+			ch.turns.keepUnstored(p)
+			ch.unlock()
 			return
 		}
-		p.over(r.Err)
+		p.over(ch, r.Err)
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	if r.Err == nil && c.hub.Events.wanted() {
 		c.hub.created(c, p.conv, store.Row{}, p.unit.Out)
 	}
@@ -107,42 +107,42 @@ func (p *lastAnswer) tell(id store.MessageID, err error) {
 	}
 }
 
-// over ends the turn. The mutex must be held.
-func (p *lastAnswer) over(err error) {
-	p.c.endTurn(p.conv, p.job.id, err == nil && !p.job.repeated && !p.job.listed, err)
+// over ends the turn.
+func (p *lastAnswer) over(ch *locked, err error) {
+	ch.turns.end(p.conv, p.job.id, err == nil && !p.job.repeated && !p.job.listed, err)
 	p.conv.posted--
 	p.conv.turns--
-	p.c.release(p.conv)
+	ch.release(p.conv)
 }
 
 // keepUnstored keeps an answer that the disk did not take: nobody would ask the
 // agent once more. Those behind it come in their order, and no turn begins until
-// all are stored. The mutex must be held.
-func (c *Channel) keepUnstored(p *lastAnswer) {
+// all are stored.
+func (t *turns) keepUnstored(p *lastAnswer) {
 	p.conv.unstored = append(p.conv.unstored, p)
 	if !p.conv.mending {
 		// Not while the host stops: the turn is handed over at the next start.
-		p.conv.mending = c.hub.spawn(func() { c.storeUnstored(p.conv) })
+		p.conv.mending = t.c.hub.spawn(func() { t.c.storeUnstored(p.conv) })
 	}
 }
 
 func (c *Channel) storeUnstored(conv *conversation) {
 	ctx := c.hub.ctx
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch := c.lock()
+	defer ch.unlock()
 	for len(conv.unstored) > 0 && ctx.Err() == nil {
 		p := conv.unstored[0]
 		conv.unstored = conv.unstored[1:]
-		c.mu.Unlock()
+		ch.unlock()
 		sent, err := c.untilStored(ctx, conv.Key, func(conv *conversation) (Sent, error) {
 			return c.send(ctx, conv, p.o, &p.job.routing, p.job.id, false)
 		})
-		c.mu.Lock()
-		p.over(err)
-		c.mu.Unlock()
+		ch = c.lock()
+		p.over(ch, err)
+		ch.unlock()
 		p.tell(sent.ID, err)
-		c.mu.Lock()
+		ch = c.lock()
 	}
 	conv.mending = false
-	c.runWaiting(conv)
+	ch.turns.runWaiting(conv)
 }

@@ -101,7 +101,7 @@ func marshal(v any) []byte {
 // that the very next frame may answer it.
 func (c *Channel) offers(conv *conversation, o *outgoing) {
 	offer := render.OfferOf(&o.message)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch := c.lock()
+	defer ch.unlock()
 	conv.offer = offer
 }

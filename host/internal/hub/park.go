@@ -41,16 +41,16 @@ const (
 // memory by their ids alone. The user is told once. returns was read before the
 // agent was asked. The conversation's goroutine calls it, and ends if it waits.
 func (c *Channel) park(conv *conversation, job turnJob, agent string, returns uint64) parking {
-	c.mu.Lock()
-	another := c.agentName(conv) != agent // answers by now
-	full := len(c.absent) >= c.policy.length()
+	ch := c.lock()
+	another := ch.agentName(conv) != agent // answers by now
+	full := len(ch.turns.absent) >= ch.policy.length()
 	tell := conv.told != agent && !conv.settings.Muted
 	told := job.told || conv.told == agent
 	text := noticeAway
-	if a := c.attached; a != nil && a.Away != "" {
+	if a := ch.attached; a != nil && a.Away != "" {
 		text = a.Away
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	switch {
 	case another || !c.hub.gone(agent, returns):
 		c.requeue(conv, job)
@@ -68,42 +68,42 @@ func (c *Channel) park(conv *conversation, job turnJob, agent string, returns ui
 		}
 		told, job.listed, job.told = true, true, true
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch = c.lock()
+	defer ch.unlock()
 	if told {
 		conv.told = agent
 	}
 	conv.waiting = append([]turnJob{job}, conv.waiting...)
-	if c.hub.absences.returns.Load() != returns || c.agentName(conv) != agent {
+	if c.hub.absences.returns.Load() != returns || ch.agentName(conv) != agent {
 		return notAway
 	}
 	conv.absent, conv.running = agent, false
 	for i := range conv.waiting {
-		c.list(conv, &conv.waiting[i])
+		ch.turns.list(conv, &conv.waiting[i])
 	}
-	if c.absent == nil {
-		c.absent = map[*conversation]struct{}{}
+	if ch.turns.absent == nil {
+		ch.turns.absent = map[*conversation]struct{}{}
 	}
-	c.absent[conv] = struct{}{}
+	ch.turns.absent[conv] = struct{}{}
 	return parked
 }
 
 // requeue puts a turn back in its place, the first.
 func (c *Channel) requeue(conv *conversation, job turnJob) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch := c.lock()
+	defer ch.unlock()
 	conv.waiting = append([]turnJob{job}, conv.waiting...)
 }
 
 // list makes a turn of a conversation that waits one that the disk knows as such,
-// and keeps no more of it than its id. The mutex must be held.
-func (c *Channel) list(conv *conversation, job *turnJob) {
+// and keeps no more of it than its id.
+func (t *turns) list(conv *conversation, job *turnJob) {
 	job.message, job.brief = message.Message{}, true
 	if job.listed {
 		return
 	}
 	job.listed = true
-	c.change(change{conv: conv, to: waits(job.id, conv.absent, conv.told == conv.absent)})
+	t.queue.change(change{conv: conv, to: waits(job.id, conv.absent, conv.told == conv.absent)})
 }
 
 // waits is the settlement of a message that waits for its agent.
@@ -130,13 +130,13 @@ func (c *Channel) whole(ctx context.Context, job *turnJob) error {
 }
 
 // wake ends the wait of the conversations that pick picks, of most at most; resume
-// must follow. The mutex must be held.
-func (c *Channel) wake(to []wait, most int, pick func(*conversation) bool) []wait {
-	for conv := range c.absent {
+// must follow.
+func (t *turns) wake(to []wait, most int, pick func(*conversation) bool) []wait {
+	for conv := range t.absent {
 		if len(to) < most && pick(conv) {
-			delete(c.absent, conv)
+			delete(t.absent, conv)
 			conv.absent, conv.running = "", true
-			to = append(to, wait{c, conv})
+			to = append(to, wait{t.c, conv})
 		}
 	}
 	return to
@@ -169,16 +169,15 @@ func (h *Hub) resume(waiting []wait) {
 func (h *Hub) reroute(channels []*Channel) {
 	var waiting []wait
 	for _, c := range channels {
-		c.mu.Lock()
-		waiting = c.wake(waiting, math.MaxInt, func(conv *conversation) bool { return c.agentName(conv) != conv.absent })
-		c.mu.Unlock()
+		ch := c.lock()
+		waiting = ch.turns.wake(waiting, math.MaxInt, func(conv *conversation) bool { return ch.agentName(conv) != conv.absent })
+		ch.unlock()
 	}
 	h.resume(waiting)
 }
 
-// drop ends turns that wait for their agent: those that pick picks. The mutex
-// must be held.
-func (c *Channel) drop(conv *conversation, as store.State, why store.Reason, pick func(*turnJob) bool) (last turnJob, n int) {
+// drop ends turns that wait for their agent: those that pick picks.
+func (t *turns) drop(conv *conversation, as store.State, why store.Reason, pick func(*turnJob) bool) (last turnJob, n int) {
 	left := conv.waiting[:0]
 	for _, job := range conv.waiting {
 		if !pick(&job) {
@@ -186,15 +185,15 @@ func (c *Channel) drop(conv *conversation, as store.State, why store.Reason, pic
 			continue
 		}
 		id := job.id
-		c.change(change{conv: conv, of: store.In, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { c.over(id, why) }})
+		t.queue.change(change{conv: conv, of: store.In, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { t.over(id, why) }})
 		conv.turns--
-		c.release(conv)
+		t.release(conv)
 		last = job
 		n++
 	}
 	clear(conv.waiting[len(left):])
 	if conv.waiting = left; len(left) == 0 {
-		delete(c.absent, conv)
+		delete(t.absent, conv)
 		conv.absent = ""
 	}
 	return last, n
@@ -203,21 +202,21 @@ func (c *Channel) drop(conv *conversation, as store.State, why store.Reason, pic
 // giveUp fails the turns that have waited for longer than they may, and tells
 // their users.
 func (c *Channel) giveUp(now time.Time) {
-	c.mu.Lock()
-	ttl := c.policy.ttl(c.hub.TTL)
-	if len(c.absent) == 0 || now.Sub(c.gaveUp) < min(expireEvery, ttl/4) {
-		c.mu.Unlock()
+	ch := c.lock()
+	ttl := ch.policy.ttl(c.hub.TTL)
+	if len(ch.turns.absent) == 0 || now.Sub(ch.turns.gaveUp) < min(expireEvery, ttl/4) {
+		ch.unlock()
 		return
 	}
-	c.gaveUp = now
+	ch.turns.gaveUp = now
 	var late []*reply
-	for conv := range c.absent {
-		if last, n := c.drop(conv, store.Failed, store.ReasonAgentAway, func(job *turnJob) bool { return now.Sub(job.since) >= ttl }); n > 0 {
+	for conv := range ch.turns.absent {
+		if last, n := ch.turns.drop(conv, store.Failed, store.ReasonAgentAway, func(job *turnJob) bool { return now.Sub(job.since) >= ttl }); n > 0 {
 			late = append(late, &reply{c: c, conv: conv, job: last})
 		}
 	}
-	name := c.policy.Name
-	c.mu.Unlock()
+	name := ch.policy.Name
+	ch.unlock()
 	if len(late) == 0 {
 		return
 	}
@@ -233,9 +232,9 @@ func (c *Channel) giveUp(now time.Time) {
 
 // tell sends a notice of the host, unless notices are muted.
 func (r *reply) tell(text string) {
-	r.c.mu.Lock()
+	ch := r.c.lock()
 	muted := r.conv.settings.Muted
-	r.c.mu.Unlock()
+	ch.unlock()
 	if muted {
 		return
 	}

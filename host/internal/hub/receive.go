@@ -78,9 +78,7 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 	}
 	f.conv = conv
 	if werr := f.interpret(in); werr != nil {
-		c.mu.Lock()
 		c.release(conv)
-		c.mu.Unlock()
 		a.port.Settled(in.MessageID, werr)
 		return
 	}
@@ -100,34 +98,34 @@ func (f *inbound) done(r store.Result) {
 		f.a.port.Settled(f.ref, nil)
 		f.follow(r.Err != nil)
 	}
-	c.mu.Lock()
+	ch := c.lock()
 	if r.Err == nil {
-		c.count().Received++
-		c.count().failed(Outcome{store.In, f.row.State, f.row.Reason})
+		ch.count().Received++
+		ch.count().failed(Outcome{store.In, f.row.State, f.row.Reason})
 		for i := range f.sent {
-			c.dispatch(&f.sent[i], &f.unit.Out[i], r.At())
+			ch.dispatch(&f.sent[i], &f.unit.Out[i], r.At())
 		}
 		if f.turn != nil {
 			f.turn.id = f.row.ID
-			c.interrupt(f.conv)
-			c.startTurn(f.conv, *f.turn)
+			ch.turns.interrupt(f.conv)
+			ch.turns.start(f.conv, *f.turn)
 		} else {
-			c.over(f.row.ID, f.row.Reason)
-			c.release(f.conv)
+			ch.over(f.row.ID, f.row.Reason)
+			ch.release(f.conv)
 		}
 	} else {
 		for i := range f.sent {
-			c.undo(&f.sent[i], &f.unit.Out[i])
+			ch.undo(&f.sent[i], &f.unit.Out[i])
 		}
 		if f.turn != nil {
 			f.conv.turns--
 		}
 		if !kept {
-			c.count().Refused++
+			ch.count().Refused++
 		}
-		c.release(f.conv)
+		ch.release(f.conv)
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	if r.Err == nil && f.unit.Set != nil {
 		c.hub.reroute([]*Channel{c})
 	}

@@ -42,42 +42,40 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	if e.Direction == store.In {
 		return c.handOver(ctx, conv, e)
 	}
-	c.mu.Lock()
+	ch := c.lock()
 	switch {
-	case c.taker() == nil && !c.policy.Queue:
+	case ch.taker() == nil && !ch.policy.Queue:
 		err = ErrNotAttached
-	case c.backlog >= c.policy.length():
+	case ch.queue.backlog >= ch.policy.length():
 		err = ErrQueueFull
 	}
 	if err != nil {
-		c.release(conv)
-		c.mu.Unlock()
+		ch.release(conv)
+		ch.unlock()
 		return err
 	}
 	done := make(chan error, 1)
-	c.queue(change{
+	ch.queue.putBack(change{
 		conv: conv, to: store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: store.LifeReplayed}}},
 		then: func(err error) { done <- err }, once: true,
 	})
-	c.release(conv)
-	c.mu.Unlock()
+	ch.release(conv)
+	ch.unlock()
 	return <-done
 }
 
 // handOver gives a message to the agent again. It takes over one hold of conv.
 func (c *Channel) handOver(ctx context.Context, conv *conversation, e store.Entry) error {
 	if err := c.hub.Store.Reopen(ctx, e.ID); err != nil {
-		c.mu.Lock()
 		c.release(conv)
-		c.mu.Unlock()
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.hub.stateChanged(c, conv, e.ID, store.Received, "")
+	ch := c.lock()
+	defer ch.unlock()
+	ch.stateChanged(conv, e.ID, store.Received, "")
 	conv.turns++
 	job := repeat(e)
 	job.listed = true
-	c.startTurn(conv, job)
+	ch.turns.start(conv, job)
 	return nil
 }

@@ -13,13 +13,12 @@ func (a *Attachment) SayTo(in *wire.Inbound, m message.Message, agent string) {
 	a.receive(in, &said{m, time.Now(), agent})
 }
 
-// reroute gives the conversation the agent that the message is for. The channel's
-// mutex must be held.
-func (f *inbound) reroute(s *scene) {
+// reroute gives the conversation the agent that the message is for.
+func (f *inbound) reroute(ch *locked, s *scene) {
 	if f.said == nil || f.said.to == "" {
 		return
 	}
 	f.conv.settings.Agent = f.said.to
 	settings := f.conv.settings // written each time: the last one may not have been
-	s.settings, s.agent, f.unit.Set = settings, f.a.channel.agentName(f.conv), &settings
+	s.settings, s.agent, f.unit.Set = settings, ch.agentName(f.conv), &settings
 }

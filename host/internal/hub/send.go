@@ -12,49 +12,48 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// dispatch delivers a committed row, unless what it says is still to come. The
-// mutex must be held.
-func (c *Channel) dispatch(o *outgoing, row *store.Row, committed time.Time) {
+// dispatch delivers a committed row, unless what it says is still to come.
+func (ch *locked) dispatch(o *outgoing, row *store.Row, committed time.Time) {
 	if row.Status == message.StatusStreaming {
 		return
 	}
-	c.count().Sent++
-	c.count().failed(Outcome{store.Out, row.State, row.Reason})
+	ch.count().Sent++
+	ch.count().failed(Outcome{store.Out, row.State, row.Reason})
 	o.parcel.ID, o.parcel.ReplyTo = row.ID, row.ReplyTo
 	if o.draft != nil {
-		if c.drafts == nil {
-			c.drafts = map[store.MessageID]*draft{}
+		if ch.queue.drafts == nil {
+			ch.queue.drafts = map[store.MessageID]*draft{}
 		}
-		c.drafts[row.ID] = o.draft
+		ch.queue.drafts[row.ID] = o.draft
 	}
 	switch row.State {
 	case store.Sent:
 		switch {
 		case row.Tracked:
-			c.launch(o)
-		case c.backlog > 0 || c.taker().acked():
+			ch.queue.launch(o)
+		case ch.queue.backlog > 0 || ch.taker().acked():
 			// Since it was decided, others have gone back to the queue, which
 			// come first, or somebody came who acknowledges.
-			c.settle(o.parcel, store.Queued, "")
+			ch.queue.settle(o.parcel, store.Queued, "")
 		default:
-			c.deliver(o.parcel, committed)
+			ch.deliver(o.parcel, committed)
 		}
 	case store.Queued:
-		c.waits(o.parcel.conv, row.ID)
+		ch.queue.waits(o.parcel.conv, row.ID)
 	}
 }
 
 func (c *Channel) addBacklog(rows []store.Row, by int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.countBacklog(rows, by)
+	ch := c.lock()
+	defer ch.unlock()
+	ch.queue.countBacklog(rows, by)
 }
 
-// countBacklog adds or takes back the queued rows. The mutex must be held.
-func (c *Channel) countBacklog(rows []store.Row, by int) {
+// countBacklog adds or takes back the queued rows.
+func (q *queue) countBacklog(rows []store.Row, by int) {
 	for i := range rows {
 		if rows[i].State == store.Queued {
-			c.backlog += by
+			q.backlog += by
 		}
 	}
 }
@@ -93,9 +92,7 @@ func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, 
 	}
 	o := &outgoing{message: out.Message, agent: out.Agent}
 	if err := h.keep(ctx, row.ID, &o.message); err != nil {
-		c.mu.Lock()
 		c.release(conv)
-		c.mu.Unlock()
 		return Sent{}, fmt.Errorf("%w: %w", ErrContent, err)
 	}
 	return c.send(ctx, conv, o, routing, out.ReplyTo, true)
@@ -126,10 +123,10 @@ func (h *Hub) AgentOf(ctx context.Context, row store.Channel, conversation strin
 	if err != nil {
 		return "", err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	name := c.agentName(conv)
-	c.release(conv)
+	ch := c.lock()
+	defer ch.unlock()
+	name := ch.agentName(conv)
+	ch.release(conv)
 	return name, nil
 }
 
@@ -144,9 +141,9 @@ type outlook struct {
 }
 
 func (c *Channel) outlook() outlook {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := outlook{a: c.taker(), view: wire.View{Caps: wire.CapText}, queue: c.policy.Queue, backlog: c.backlog, most: c.policy.length(), acked: c.taker().acked()}
+	ch := c.lock()
+	defer ch.unlock()
+	l := outlook{a: ch.taker(), view: wire.View{Caps: wire.CapText}, queue: ch.policy.Queue, backlog: ch.queue.backlog, most: ch.policy.length(), acked: ch.taker().acked()}
 	if l.a != nil {
 		l.view = l.a.view
 	}
@@ -178,16 +175,14 @@ func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *store.
 // refuses what an agent's answer would record as failed. with is committed too.
 func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, routing *wire.Routing, replyTo store.MessageID, strict bool, with ...store.Settlement) (Sent, error) {
 	if routing == nil {
-		c.mu.Lock()
+		ch := c.lock()
 		routing = &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
-		c.mu.Unlock()
+		ch.unlock()
 	}
 	l := c.outlook()
 	row := c.prepare(o, l.view, *routing, conv, l.a)
 	if err := c.decide(l, conv, o, &row); err != nil && strict {
-		c.mu.Lock()
 		c.release(conv)
-		c.mu.Unlock()
 		return Sent{}, err
 	}
 	row.ReplyTo = replyTo
@@ -223,17 +218,17 @@ func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, r
 // done runs on the writer after the commit.
 func (s *single) done(r store.Result) {
 	c := s.c
-	c.mu.Lock()
+	ch := c.lock()
 	if r.Err == nil {
-		c.dispatch(s.o, &s.row[0], r.At())
-		if c.attached != nil {
-			r.Later(c.attached.port)
+		ch.dispatch(s.o, &s.row[0], r.At())
+		if ch.attached != nil {
+			r.Later(ch.attached.port)
 		}
 	} else {
-		c.undo(s.o, &s.row[0])
+		ch.undo(s.o, &s.row[0])
 	}
-	c.release(s.conv)
-	c.mu.Unlock()
+	ch.release(s.conv)
+	ch.unlock()
 	if r.Err == nil && c.hub.Events.wanted() {
 		c.hub.created(c, s.conv, store.Row{}, s.unit.Out)
 	}
@@ -250,11 +245,11 @@ func (h *Hub) Typing(ctx context.Context, row store.Channel, conversation string
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
+	ch := c.lock()
 	routing := wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
-	attached := c.attached != nil
-	c.release(conv)
-	c.mu.Unlock()
+	attached := ch.attached != nil
+	ch.release(conv)
+	ch.unlock()
 	if !attached {
 		return ErrNotAttached
 	}
@@ -272,13 +267,13 @@ func (c *Channel) typing(routing wire.Routing, on bool) {
 	if on {
 		frame.Type = wire.TypeStartTyping
 	}
-	c.mu.Lock()
-	a := c.attached
+	ch := c.lock()
+	a := ch.attached
 	if a == nil || !a.view.Caps.Has(wire.CapTyping) || routing.Overhead() > wire.MaxFrame {
-		c.mu.Unlock()
+		ch.unlock()
 		return
 	}
 	a.port.Offer(Parcel{Key: typingKey + routing.ConversationID, Routing: routing, Frames: []wire.Frame{frame}})
-	c.mu.Unlock()
+	ch.unlock()
 	a.port.Flush()
 }

@@ -40,18 +40,18 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	a := c.taker()
-	if a != nil && c.backlog == 0 && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) {
-		c.mu.Unlock()
+	ch := c.lock()
+	a := ch.taker()
+	if a != nil && ch.queue.backlog == 0 && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) {
+		ch.unlock()
 		return c.beginDraft(ctx, conv, job, agent, text)
 	}
-	if a == nil || c.backlog > 0 || !a.view.Caps.Has(wire.CapStream) {
-		c.release(conv)
-		c.mu.Unlock()
+	if a == nil || ch.queue.backlog > 0 || !a.view.Caps.Has(wire.CapStream) {
+		ch.release(conv)
+		ch.unlock()
 		return nil, nil
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	o := &outgoing{agent: agent}
 	sent, err := c.commit(ctx, conv, o, store.Row{
 		Direction: store.Out, State: store.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
@@ -104,10 +104,10 @@ func (s *stream) shown() string {
 
 // interval is how long the far end wants between two frames.
 func (s *stream) interval() time.Duration {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
+	ch := s.c.lock()
+	defer ch.unlock()
 	asked := time.Duration(0)
-	if a := s.c.attached; a != nil {
+	if a := ch.attached; a != nil {
 		asked = time.Duration(a.view.Profile.EditIntervalMS) * time.Millisecond
 	}
 	if s.draft != nil && asked == 0 {
@@ -124,16 +124,16 @@ func (s *stream) offer() {
 		s.offerDraft()
 		return
 	}
-	s.c.mu.Lock()
-	a := s.c.taker()
+	ch := s.c.lock()
+	a := ch.taker()
 	if a == nil || !a.view.Caps.Has(wire.CapStream) || s.routing.Overhead() > wire.MaxFrame/2 {
-		s.c.mu.Unlock()
+		ch.unlock()
 		return
 	}
 	id := s.id.String()
 	frame := render.Stream(a.view, id, s.text, wire.MaxFrame-s.routing.Overhead())
 	a.port.Offer(Parcel{Key: id, Routing: s.routing, Frames: []wire.Frame{frame}})
-	s.c.mu.Unlock()
+	ch.unlock()
 	a.port.Flush()
 }
 
@@ -178,18 +178,18 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
 		}}},
 		Done: func(r store.Result) {
-			c.mu.Lock()
+			ch := c.lock()
 			if r.Err == nil {
-				c.dispatch(o, &row, r.At())
-				if c.attached != nil {
-					r.Later(c.attached.port)
+				ch.dispatch(o, &row, r.At())
+				if ch.attached != nil {
+					r.Later(ch.attached.port)
 				}
-				c.hub.ended(c, conv, row)
+				ch.ended(conv, row)
 			} else {
-				c.undo(o, &row)
+				ch.undo(o, &row)
 			}
-			c.release(conv)
-			c.mu.Unlock()
+			ch.release(conv)
+			ch.unlock()
 			done <- r.Err
 		},
 	})

@@ -52,12 +52,12 @@ type Tally struct {
 	Latency        tally.Counts // of messages that were sent or delivered: since they were stored
 }
 
-// count is the channel's tally, to be added to. The mutex must be held.
-func (c *Channel) count() *Tally {
-	if c.tally == nil {
-		c.tally = new(Tally)
+// count is the channel's tally, to be added to.
+func (ch *locked) count() *Tally {
+	if ch.tally == nil {
+		ch.tally = new(Tally)
 	}
-	return c.tally
+	return ch.tally
 }
 
 // failed counts what became of a message that was neither sent nor delivered.
@@ -81,14 +81,14 @@ func (t *Tally) settled(d store.Direction, s store.State, why store.Reason) {
 
 // arrived notes how long a message took to the far end: from when it could be
 // sent to now. One that took longer than it may wait was sent again, or the clock
-// was set. The mutex must be held.
-func (c *Channel) arrived(p *Parcel, now time.Time) {
+// was set.
+func (ch *locked) arrived(p *Parcel, now time.Time) {
 	since := p.ID.Time()
 	if p.out != nil && !p.out.ready.IsZero() {
 		since = p.out.ready
 	}
-	if took := now.Sub(since); took <= c.policy.ttl(c.hub.TTL) {
-		c.count().Latency.Observe(&tally.Delays, int64(took))
+	if took := now.Sub(since); took <= ch.policy.ttl(ch.c.hub.TTL) {
+		ch.count().Latency.Observe(&tally.Delays, int64(took))
 	}
 }
 
@@ -148,13 +148,12 @@ func (a *agentTallies) of(name string) *AgentTally {
 	return t
 }
 
-// tallyOf is the agent's tally: nearly always that of the channel's last turn. The
-// mutex must be held.
-func (c *Channel) tallyOf(agent string) *AgentTally {
-	if c.lastAgent == nil || c.lastAgent.name != agent {
-		c.lastAgent = c.hub.agents.of(agent)
+// tallyOf is the agent's tally: nearly always that of the channel's last turn.
+func (t *turns) tallyOf(agent string) *AgentTally {
+	if t.lastAgent == nil || t.lastAgent.name != agent {
+		t.lastAgent = t.c.hub.agents.of(agent)
 	}
-	return c.lastAgent
+	return t.lastAgent
 }
 
 // AgentCounts is an AgentTally at one moment; Turns has the order of TurnEnds.
@@ -213,21 +212,21 @@ func (h *Hub) tallies(anew bool) []ChannelTally {
 }
 
 func (c *Channel) counted(anew bool) ChannelTally {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lookDeep()
+	ch := c.lock()
+	defer ch.unlock()
+	ch.queue.lookDeep()
 	t := ChannelTally{
-		Key: c.chain.Channel, Attached: c.attached != nil, Queue: c.backlog, Flights: len(c.flights), Waiting: len(c.absent), Peak: c.peak,
+		Key: c.chain.Channel, Attached: ch.attached != nil, Queue: ch.queue.backlog, Flights: len(ch.queue.flights), Waiting: len(ch.turns.absent), Peak: ch.queue.peak,
 	}
-	if c.tally != nil {
-		t.Tally = *c.tally
+	if ch.tally != nil {
+		t.Tally = *ch.tally
 	}
 	t.Limited = c.limited.Load()
 	if anew {
-		c.peak = c.backlog
+		ch.queue.peak = ch.queue.backlog
 	}
 	return t
 }
 
-// lookDeep notes how long the queue is. The mutex must be held.
-func (c *Channel) lookDeep() { c.peak = max(c.peak, c.backlog) }
+// lookDeep notes how long the queue is.
+func (q *queue) lookDeep() { q.peak = max(q.peak, q.backlog) }

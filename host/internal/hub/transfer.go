@@ -35,9 +35,9 @@ func (r *reply) Transfer(ctx context.Context, agent, reason string) error {
 
 // mayTransfer reports whether an agent may hand a conversation over to another.
 func (c *Channel) mayTransfer(agent string) bool {
-	c.mu.Lock()
-	p := c.policy
-	c.mu.Unlock()
+	ch := c.lock()
+	p := ch.policy
+	ch.unlock()
 	_, known := c.hub.Agents.Agent(agent)
 	return known && c.hub.mayChoose(p, agent)
 }
@@ -75,8 +75,8 @@ func (c *Channel) choice(conv *conversation, o *outgoing) *store.Settings {
 	if o.chosen == "" {
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch := c.lock()
+	defer ch.unlock()
 	conv.settings.Agent = o.chosen
 	settings := conv.settings
 	return &settings

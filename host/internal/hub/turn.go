@@ -51,27 +51,26 @@ func repeat(e store.Entry) turnJob {
 }
 
 // startTurn puts a turn behind those of its conversation. It takes over one
-// hold of conv. The mutex must be held.
-func (c *Channel) startTurn(conv *conversation, job turnJob) {
+// hold of conv.
+func (t *turns) start(conv *conversation, job turnJob) {
 	if job.since.IsZero() {
 		job.since = time.Now()
 	}
 	conv.waiting = append(conv.waiting, job)
 	if conv.absent != "" {
-		c.list(conv, &conv.waiting[len(conv.waiting)-1])
+		t.list(conv, &conv.waiting[len(conv.waiting)-1])
 		return
 	}
-	c.runWaiting(conv)
+	t.runWaiting(conv)
 }
 
 // runWaiting lets the conversation's turns run, if nothing stands against it.
-// The mutex must be held.
-func (c *Channel) runWaiting(conv *conversation) {
+func (t *turns) runWaiting(conv *conversation) {
 	if conv.running || conv.mending || conv.absent != "" || len(conv.waiting) == 0 {
 		return
 	}
 	// A turn that can't start any more is handed over at the next start.
-	conv.running = c.hub.spawn(func() { c.runTurns(conv) })
+	conv.running = t.c.hub.spawn(func() { t.c.runTurns(conv) })
 }
 
 // parkedTurn is a turn that waits for its channel's adapter to come back.
@@ -80,22 +79,21 @@ type parkedTurn struct {
 	job  turnJob
 }
 
-// unpark starts the parked turns. The mutex must be held.
-func (c *Channel) unpark() {
-	for _, p := range c.parked {
-		c.startTurn(p.conv, p.job)
+// unpark starts the parked turns.
+func (t *turns) unpark() {
+	for _, p := range t.parked {
+		t.start(p.conv, p.job)
 	}
-	c.parked = nil
+	t.parked = nil
 }
 
 // stop cancels the running turn, or those that wait for an agent that is away.
-// The mutex must be held.
-func (c *Channel) stop(conv *conversation) {
+func (t *turns) stop(conv *conversation) {
 	switch {
 	case conv.cancel != nil:
 		conv.cancel(ErrStopped)
 	case conv.absent != "":
-		c.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
+		t.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
 	case conv.turns > conv.posted:
 		conv.stopNext = true // its commit is still under way
 	}
@@ -107,13 +105,13 @@ const fewTurns = 32
 // runTurns runs a conversation's turns one after the other until none waits.
 func (c *Channel) runTurns(conv *conversation) {
 	for {
-		c.mu.Lock()
+		ch := c.lock()
 		if len(conv.waiting) == 0 || c.hub.ctx.Err() != nil {
 			conv.waiting = nil
 		}
 		if conv.waiting == nil || conv.mending {
 			conv.running = false
-			c.mu.Unlock()
+			ch.unlock()
 			return
 		}
 		job := conv.waiting[0]
@@ -128,7 +126,7 @@ func (c *Channel) runTurns(conv *conversation) {
 			conv.stopNext = false
 			cancel(ErrStopped)
 		}
-		c.mu.Unlock()
+		ch.unlock()
 
 		over := c.runTurn(ctx, conv, job)
 
@@ -136,13 +134,13 @@ func (c *Channel) runTurns(conv *conversation) {
 		if over == parked {
 			return
 		}
-		c.mu.Lock()
+		ch = c.lock()
 		conv.cancel, conv.asked = nil, ""
 		if over == done {
 			conv.turns--
-			c.release(conv)
+			ch.release(conv)
 		}
-		c.mu.Unlock()
+		ch.unlock()
 	}
 }
 
@@ -171,9 +169,9 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 		return notAway
 	}
 	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
-		c.mu.Lock()
+		ch := c.lock()
 		conv.cancel = nil // nothing runs that could be stopped
-		c.mu.Unlock()
+		ch.unlock()
 		if over := c.park(conv, job, r.agent, returns); over != refused {
 			return over
 		}
@@ -186,11 +184,11 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 		}
 		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", agent, "message", job.id, "error", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ch := c.lock()
+	defer ch.unlock()
 	// One that is handed over once more may have been answered before, by an
 	// apology: its own state must tell. So must that of one that waited.
-	c.endTurn(conv, job.id, answered && !job.repeated && !job.listed, err)
+	ch.turns.end(conv, job.id, answered && !job.repeated && !job.listed, err)
 	return done
 }
 
@@ -207,17 +205,17 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 		}
 	}
 	defer func() { <-c.hub.slots }()
-	c.mu.Lock()
-	name, channel := c.agentName(conv), c.policy.Name
+	ch := c.lock()
+	name, channel := ch.agentName(conv), ch.policy.Name
 	conv.asked = name
-	counts := c.tallyOf(name)
+	counts := ch.turns.tallyOf(name)
 	var caps = wire.CapText
 	silent := false // whoever is there can't show that work goes on
-	if c.attached != nil {
-		caps = c.attached.view.Caps
+	if ch.attached != nil {
+		caps = ch.attached.view.Caps
 		silent = !caps.Has(wire.CapTyping)
 	}
-	c.mu.Unlock()
+	ch.unlock()
 	t := Turn{
 		ID: job.id, Repeated: job.repeated, Channel: channel, Conversation: conv.Key, UserID: job.userID, UserName: job.userName,
 		Message: job.message, Caps: caps,
@@ -271,16 +269,16 @@ func (c *Channel) handle(ctx context.Context, name string, t Turn, r *reply) (er
 }
 
 // endTurn settles the message. While the host stops, nothing is settled: a turn
-// without an answer is handed over again. The mutex must be held.
-func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool, err error) {
+// without an answer is handed over again.
+func (t *turns) end(conv *conversation, id store.MessageID, answered bool, err error) {
 	s := store.Settlement{ID: id, State: store.Handled}
 	switch {
 	case err == nil && answered:
-		c.hub.Store.Handled(id)
-		c.hub.stateChanged(c, conv, id, store.Handled, "")
-		c.over(id, "")
+		t.c.hub.Store.Handled(id)
+		t.stateChanged(conv, id, store.Handled, "")
+		t.over(id, "")
 		return
-	case c.hub.ctx.Err() != nil:
+	case t.c.hub.ctx.Err() != nil:
 		return
 	case errors.Is(err, ErrAway):
 		s.State, s.Reason = store.Failed, store.ReasonAgentAway
@@ -288,7 +286,7 @@ func (c *Channel) endTurn(conv *conversation, id store.MessageID, answered bool,
 		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
 		s.Life = []store.Life{{What: "agent failed", Detail: inShort(err)}}
 	}
-	c.change(change{conv: conv, of: store.In, to: s, then: func(error) { c.over(id, s.Reason) }})
+	t.queue.change(change{conv: conv, of: store.In, to: s, then: func(error) { t.over(id, s.Reason) }})
 }
 
 // inShort is an error as the operator sees it: its first line, without the url

@@ -17,8 +17,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
 // Path is where the host shows them.
@@ -34,7 +34,7 @@ const (
 
 // Plugins are the adapters that the host runs.
 type Plugins interface {
-	List() []supervisor.Status
+	List() []plugin.Status
 }
 
 // Options are what is shown; all but Plugins and Backup are needed.

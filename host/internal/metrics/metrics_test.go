@@ -17,15 +17,15 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // fixedPlugins is a host's plugins that nobody runs.
-type fixedPlugins []supervisor.Status
+type fixedPlugins []plugin.Status
 
-func (f fixedPlugins) List() []supervisor.Status { return f }
+func (f fixedPlugins) List() []plugin.Status { return f }
 
 // parts is what metrics are made of.
 type parts struct {
@@ -55,7 +55,7 @@ func begin(t *testing.T) *parts {
 	p := &parts{store: st, hub: h, failures: new(auth.Failures)}
 	p.metrics, err = New(Options{
 		Store: st, Hub: h, Failures: p.failures, Attachments: files.Bytes, Log: slog.New(slog.DiscardHandler), Version: "1.2.3", Now: time.Now,
-		Plugins:     fixedPlugins{{Name: "irc", State: supervisor.Backoff, Restarts: 3}},
+		Plugins:     fixedPlugins{{Name: "irc", State: plugin.Backoff, Restarts: 3}},
 		Connections: map[string]func() int{"adapter": func() int { return 2 }},
 		Backup:      func() (time.Time, bool) { return time.Unix(1000, 0), true },
 	})

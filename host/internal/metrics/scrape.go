@@ -8,8 +8,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
@@ -153,7 +153,7 @@ func (s *scrape) plugins() {
 		return
 	}
 	for _, p := range s.Plugins.List() {
-		for _, state := range supervisor.States {
+		for _, state := range plugin.States {
 			s.putBool(pluginState, p.State == state, p.Name, string(state))
 		}
 		s.put(pluginRestarts, float64(p.Restarts), p.Name)

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/sendqueue"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // conn is one session of Engine.IO: a client's connection, whatever carries it.
@@ -31,20 +33,16 @@ type conn struct {
 	sockets map[string]*Socket // by namespace
 	swept   bool               // its sockets were told that it has ended
 
-	wake     chan struct{} // holds one: there is something to write
-	switched chan struct{} // closed when the session is a WebSocket
+	queue    *sendqueue.Queue // closed = the session ends once what waits is written
+	switched chan struct{}    // closed when the session is a WebSocket
 
-	mu       sync.Mutex // guards what follows
-	queue    [][]byte
-	bytes    int
+	mu       sync.Mutex     // guards what follows
 	ws       transport.Conn // nil = polling
 	polled   bool           // a GET is being answered
 	posted   bool           // a POST is being read
 	probing  bool           // the client is changing to a WebSocket
 	ended    bool
-	why      string    // it ended
-	doomed   string    // why it is about to end, once what waits is written; "" = it is not
-	since    time.Time // when it was doomed
+	dropped  time.Time // when drop was called first; zero = it was not
 	bare     time.Time // since when it has no sockets; zero = it has
 	heard    time.Time
 	pinged   time.Time
@@ -55,7 +53,7 @@ func newConn(s *Server, id, address string, r *http.Request) *conn {
 	now := time.Now()
 	c := &conn{
 		s: s, id: id, address: address, remote: r.RemoteAddr, packets: rate.NewLimiter(rate.Limit(s.Rate), s.Burst), begun: now,
-		sockets: map[string]*Socket{}, wake: make(chan struct{}, 1), switched: make(chan struct{}), bare: now, heard: now, pinged: now,
+		sockets: map[string]*Socket{}, queue: sendqueue.New(maxQueue, maxQueueBytes), switched: make(chan struct{}), bare: now, heard: now, pinged: now,
 	}
 	if !s.NoQuery {
 		c.query = r.URL.Query()
@@ -67,27 +65,8 @@ func newConn(s *Server, id, address string, r *http.Request) *conn {
 // enqueue puts a packet behind those that wait. A client that does not read is
 // ended.
 func (c *conn) enqueue(packet []byte) {
-	c.mu.Lock()
-	if c.ended {
-		c.mu.Unlock()
-		return
-	}
-	if len(c.queue) >= maxQueue || c.bytes+len(packet) > maxQueueBytes {
-		c.mu.Unlock()
+	if !c.queue.Put(packet) {
 		c.end("too slow: packets wait for longer than they may")
-		return
-	}
-	c.queue = append(c.queue, packet)
-	c.bytes += len(packet)
-	c.mu.Unlock()
-	c.stir()
-}
-
-// stir wakes whoever writes.
-func (c *conn) stir() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -98,10 +77,10 @@ func (c *conn) end(why string) {
 		c.mu.Unlock()
 		return
 	}
-	c.ended, c.why = true, why
-	c.queue, c.bytes = nil, 0
+	c.ended = true
 	c.mu.Unlock()
-	c.cancel() // whoever writes closes the WebSocket
+	c.queue.Abort(wire.CloseDraining, why) // whoever writes closes the WebSocket
+	c.cancel()
 	c.s.Log.Debug("socket.io connection ended", "remote", c.remote, "reason", why)
 	c.s.forget(c)
 }
@@ -109,22 +88,16 @@ func (c *conn) end(why string) {
 // drop ends the connection once what waits is written, or soon.
 func (c *conn) drop(why string) {
 	c.mu.Lock()
-	if c.doomed == "" {
-		c.doomed, c.since = why, time.Now()
+	if c.dropped.IsZero() {
+		c.dropped = time.Now()
 	}
 	c.mu.Unlock()
-	c.stir()
+	c.queue.Close(wire.CloseDraining, why)
 }
 
-// endDoomed ends a connection that drop was called for, and that has written all.
-func (c *conn) endDoomed() {
-	c.mu.Lock()
-	why := c.doomed
-	if len(c.queue) > 0 {
-		why = ""
-	}
-	c.mu.Unlock()
-	if why != "" {
+// endDropped ends a connection that drop was called for, and that has written all.
+func (c *conn) endDropped() {
+	if code, why := c.queue.Closed(); code != 0 && c.queue.Empty() {
 		c.end(why)
 	}
 }
@@ -268,7 +241,7 @@ func (c *conn) connect(p packet) error {
 // pulse pings when it is time, and ends who is silent or opens nothing.
 func (c *conn) pulse(now time.Time) {
 	c.mu.Lock()
-	late := c.doomed != "" && now.Sub(c.since) >= time.Second
+	late := !c.dropped.IsZero() && now.Sub(c.dropped) >= time.Second
 	silent := c.awaiting && now.Sub(c.pinged) >= c.s.PingTimeout
 	bare := !c.bare.IsZero() && now.Sub(c.bare) >= c.s.ConnectTimeout
 	ping := !c.awaiting && now.Sub(c.pinged) >= c.s.PingInterval

@@ -49,7 +49,7 @@ func (c *conn) poll(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = out.SetWriteDeadline(time.Time{})
-	c.endDoomed()
+	c.endDropped()
 }
 
 // await is what a poll is answered with; nil = the session has ended, or the
@@ -65,7 +65,7 @@ func (c *conn) await(r *http.Request) []byte {
 			released = t.C
 		}
 		select {
-		case <-c.wake:
+		case <-c.queue.Ready():
 		case <-c.switched:
 		case <-released:
 			return []byte{eioNoop}
@@ -82,22 +82,14 @@ func (c *conn) batch() (body []byte, probing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ws != nil {
-		c.stir() // if it was this poll that was woken
+		c.queue.Wake() // if it was this poll that was woken
 		return []byte{eioNoop}, false
 	}
-	n := 0
-	for n < len(c.queue) && (n == 0 || len(body)+len(c.queue[n]) < MaxPayload) {
-		if n > 0 {
-			body = append(body, recordSeparator...)
-		}
-		body = append(body, c.queue[n]...)
-		c.bytes -= len(c.queue[n])
-		n++
+	packets := c.queue.Some(MaxPayload, len(recordSeparator))
+	if len(packets) == 0 {
+		return nil, c.probing
 	}
-	if c.queue = c.queue[n:]; len(c.queue) == 0 {
-		c.queue = nil
-	}
-	return body, c.probing
+	return bytes.Join(packets, []byte(recordSeparator)), c.probing
 }
 
 // post takes the packets of a POST.

@@ -80,7 +80,7 @@ func (c *conn) probe(ws transport.Conn) bool {
 	if err != nil || string(b) != string(eioPing)+probe || ws.Write([]byte(string(eioPong)+probe)) != nil {
 		return false
 	}
-	c.stir() // the poll that waits
+	c.queue.Wake() // the poll that waits
 	b, err = ws.Read()
 	return err == nil && len(b) == 1 && b[0] == eioUpgrade
 }
@@ -97,11 +97,15 @@ func (c *conn) run(ws transport.Conn, begin func(transport.Conn) bool) {
 	c.ws, c.probing = ws, false
 	c.mu.Unlock()
 	close(c.switched)
-	c.stir()
+	c.queue.Wake()
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		c.write(ws)
+		if err := c.queue.Serve(ws, c.ctx.Done()); err != nil {
+			c.end("write: " + err.Error())
+			return
+		}
+		c.endDropped()
 	}()
 	for {
 		b, err := ws.Read()
@@ -114,29 +118,4 @@ func (c *conn) run(ws transport.Conn, begin func(transport.Conn) bool) {
 		}
 	}
 	<-written
-}
-
-// write writes what is queued until the connection ends, and closes it then.
-func (c *conn) write(ws transport.Conn) {
-	for {
-		select {
-		case <-c.wake:
-		case <-c.ctx.Done():
-			c.mu.Lock()
-			why := c.why
-			c.mu.Unlock()
-			_ = ws.Close(wire.CloseDraining, why)
-			return
-		}
-		c.mu.Lock()
-		queue := c.queue
-		c.queue, c.bytes = nil, 0
-		c.mu.Unlock()
-		if len(queue) > 0 {
-			if err := ws.Write(queue...); err != nil {
-				c.end("write: " + err.Error())
-			}
-		}
-		c.endDoomed()
-	}
 }

@@ -12,11 +12,9 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
-
-// Kind is that of the channels that plugins own.
-const Kind = "plugin"
 
 const actor = "plugins.yaml" // in the audit log
 
@@ -28,7 +26,7 @@ func (s *Supervisor) own(ctx context.Context, p config.Plugin) (store.Channel, e
 	}
 	row, err := s.Store.Channel(ctx, p.Name)
 	if errors.Is(err, store.ErrNotFound) {
-		row = store.Channel{ID: uuid.NewString(), Name: p.Name, Kind: Kind, Enabled: true, Agent: "echo", Queue: true}
+		row = store.Channel{ID: uuid.NewString(), Name: p.Name, Kind: plugin.Kind, Enabled: true, Agent: "echo", Queue: true}
 		apply(&row, p.Policy)
 		row, err = s.Store.CreateChannel(ctx, row, nil, change("channel.create", p))
 		if err == nil {
@@ -39,7 +37,7 @@ func (s *Supervisor) own(ctx context.Context, p config.Plugin) (store.Channel, e
 	if err != nil {
 		return row, err
 	}
-	if row.Kind != Kind {
+	if row.Kind != plugin.Kind {
 		return row, fmt.Errorf("%s: name: channel %q exists and is of kind %s: choose another name, or delete that channel", p.Source, p.Name, row.Kind)
 	}
 	before := row

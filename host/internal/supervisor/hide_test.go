@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 )
 
 // What a plugin writes of the secrets that it was given is kept by nobody.
@@ -14,7 +16,7 @@ func TestLogsHideSecrets(t *testing.T) {
 	t.Parallel()
 	const canary, pem = `canary "of a" plugin/+`, "-----BEGIN-----\ncanary-of-a-line\n"
 	var told []string
-	l := newLogs(0, func(line Line) { told = append(told, line.Text) })
+	l := newLogs(0, func(line plugin.Line) { told = append(told, line.Text) })
 	l.hide([]string{canary, pem})
 	b := []byte(canary)
 	for _, form := range []string{

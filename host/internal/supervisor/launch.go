@@ -23,13 +23,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 )
 
 // launched is a plugin that serves.
 type launched struct {
 	client *plugin.Client
-	far    *transport.Plugin
+	far    *grpcconn.Plugin
 }
 
 // launch starts the process and gets to where Configure can be called, within
@@ -83,11 +83,11 @@ func connect(client *plugin.Client) (*launched, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := protocol.Dispense(transport.PluginName)
+	raw, err := protocol.Dispense(grpcconn.PluginName)
 	if err != nil {
 		return nil, err
 	}
-	far, ok := raw.(*transport.Plugin)
+	far, ok := raw.(*grpcconn.Plugin)
 	if !ok {
 		return nil, errors.New("not a bridge plugin")
 	}
@@ -95,13 +95,13 @@ func connect(client *plugin.Client) (*launched, error) {
 }
 
 func newClient(p *process, certificate tls.Certificate, timeout time.Duration) *plugin.Client {
-	sets := transport.PluginSets()
+	sets := grpcconn.PluginSets()
 	for v := range sets {
 		p.versions = append(p.versions, v)
 	}
 	socketBase := p.dir
 	return plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig:  transport.Handshake(),
+		HandshakeConfig:  grpcconn.Handshake(),
 		VersionedPlugins: sets,
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		SkipHostEnv:      true,
@@ -110,7 +110,7 @@ func newClient(p *process, certificate tls.Certificate, timeout time.Duration) *
 		// What AutoMTLS does, with a curve that every TLS library knows.
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, ServerName: "localhost"},
 		Logger:    hclog.NewNullLogger(), // whatever counts is an error here too
-		GRPCDialOptions: append(transport.DialOptions(),
+		GRPCDialOptions: append(grpcconn.DialOptions(),
 			grpc.WithChainStreamInterceptor(onlyBridge)),
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, dir string) (runner.Runner, error) {
 			pemText := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]})

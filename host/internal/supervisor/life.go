@@ -10,9 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 )
 
 const (
@@ -55,7 +57,7 @@ func (v *service) live(ctx context.Context, o order) (err error) {
 		}
 		return l.explain(err)
 	}
-	v.set(func(st *Status) { st.State, st.Reason = Running, "" })
+	v.set(func(st *plugin.Status) { st.State, st.Reason = plugin.Running, "" })
 	v.sup.Log.Info("plugin runs", "plugin", o.plugin.Name, "pid", l.process.running().Pid)
 	return l.explain(l.serve(ctx))
 }
@@ -66,8 +68,8 @@ func (v *service) begin(wish int) {
 	v.attempts++
 	restarts := v.attempts - 1
 	v.mu.Unlock()
-	v.set(func(st *Status) {
-		st.State, st.Restarts, st.NextStart = Starting, restarts, time.Time{}
+	v.set(func(st *plugin.Status) {
+		st.State, st.Restarts, st.NextStart = plugin.Starting, restarts, time.Time{}
 		v.heeded = wish
 	})
 }
@@ -94,7 +96,7 @@ func (l *life) start(ctx context.Context) error {
 			return nil, err
 		}
 		l.logs.note(fmt.Sprintf("started as process %d", c.Pid))
-		l.set(func(st *Status) { st.Pid, st.LimitBy, st.SHA256 = c.Pid, c.LimitBy, prog.Sum })
+		l.set(func(st *plugin.Status) { st.Pid, st.LimitBy, st.SHA256 = c.Pid, c.LimitBy, prog.Sum })
 		return c, nil
 	})
 	ctx, cancel := within(ctx, s.Timing.Start)
@@ -193,7 +195,7 @@ func (l *life) serve(ctx context.Context) error {
 
 // windDown asks the process to end, and waits.
 func (l *life) windDown(gone <-chan struct{}) {
-	l.set(func(st *Status) { st.State = Stopping })
+	l.set(func(st *plugin.Status) { st.State = plugin.Stopping })
 	l.process.running().Terminate()
 	t := time.NewTimer(l.sup.Timing.Grace)
 	defer t.Stop()
@@ -274,7 +276,7 @@ func (l *life) explain(err error) error {
 	l.process.gone() // its last words may still be in the pipe
 	what, said := exitText(exit), l.logs.lastWords()
 	if exit.Err == nil && exit.Signal == "" && exit.Code == transport.ExitConfig {
-		return &transport.ConfigError{Reason: clip(cmp.Or(said, what))}
+		return &grpcconn.ConfigError{Reason: clip(cmp.Or(said, what))}
 	}
 	if said != "" {
 		what += ": " + clip(said)

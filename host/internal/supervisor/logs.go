@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/time/rate"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 )
 
 // Bounds of what is kept of a plugin's output.
@@ -33,13 +35,13 @@ const (
 // logs keeps the newest lines of one plugin over all its lives.
 type logs struct {
 	limit  *rate.Limiter
-	onLine func(Line) // called for every kept line of the plugin's own
+	onLine func(plugin.Line) // called for every kept line of the plugin's own
 
-	mu      sync.Mutex // guards what follows
-	lines   []Line     // a ring once it is full; the line of seq is at (seq-base-1) % maxLines
-	base    int64      // seqs begin behind it
-	last    int64      // seq of the newest
-	dropped int        // by the rate limit, since the last kept line
+	mu      sync.Mutex    // guards what follows
+	lines   []plugin.Line // a ring once it is full; the line of seq is at (seq-base-1) % maxLines
+	base    int64         // seqs begin behind it
+	last    int64         // seq of the newest
+	dropped int           // by the rate limit, since the last kept line
 	words   lastWords
 	changed chan struct{}
 	hider   *strings.Replacer // nil = nothing is hidden
@@ -47,7 +49,7 @@ type logs struct {
 
 // newLogs is empty. Seqs begin behind base: with the time as such, they ascend
 // over restarts of the host too, and who followed the one before misses nothing.
-func newLogs(base int64, onLine func(Line)) *logs {
+func newLogs(base int64, onLine func(plugin.Line)) *logs {
 	return &logs{limit: rate.NewLimiter(lineRate, lineBurst), onLine: onLine, base: base, last: base, changed: make(chan struct{})}
 }
 
@@ -110,9 +112,9 @@ func (l *logs) noteDropped() {
 }
 
 // keep appends a line. The mutex must be held.
-func (l *logs) keep(stream, text string) Line {
+func (l *logs) keep(stream, text string) plugin.Line {
 	l.last++
-	line := Line{Seq: l.last, At: time.Now(), Stream: stream, Text: text}
+	line := plugin.Line{Seq: l.last, At: time.Now(), Stream: stream, Text: text}
 	if len(l.lines) < maxLines {
 		l.lines = append(l.lines, line)
 	} else {
@@ -125,11 +127,11 @@ func (l *logs) keep(stream, text string) Line {
 
 // read returns up to n of the newest lines after seq, oldest first, and what is
 // closed when there are more.
-func (l *logs) read(after int64, n int) ([]Line, <-chan struct{}) {
+func (l *logs) read(after int64, n int) ([]plugin.Line, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	have := min(max(l.last-after, 0), int64(len(l.lines)), int64(max(n, 0)))
-	out := make([]Line, 0, have)
+	out := make([]plugin.Line, 0, have)
 	for seq := l.last - have + 1; seq <= l.last; seq++ {
 		out = append(out, l.lines[(seq-l.base-1)%maxLines])
 	}

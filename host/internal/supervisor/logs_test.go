@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/time/rate"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 )
 
 // allLines are logs that no rate limit thins.
@@ -20,7 +22,7 @@ func allLines() *logs {
 	return l
 }
 
-func texts(lines []Line) []string {
+func texts(lines []plugin.Line) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		out[i] = line.Text

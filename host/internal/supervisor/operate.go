@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
 )
 
 // List is every plugin of the file, in its order.
-func (s *Supervisor) List() []Status {
+func (s *Supervisor) List() []plugin.Status {
 	all := s.services()
-	out := make([]Status, len(all))
+	out := make([]plugin.Status, len(all))
 	for i, v := range all {
 		out[i] = v.show()
 	}
@@ -19,21 +20,12 @@ func (s *Supervisor) List() []Status {
 }
 
 // Status is one plugin, by name. Error: ErrUnknown.
-func (s *Supervisor) Status(name string) (Status, error) {
+func (s *Supervisor) Status(name string) (plugin.Status, error) {
 	v, err := s.find(name)
 	if err != nil {
-		return Status{}, err
+		return plugin.Status{}, err
 	}
 	return v.show(), nil
-}
-
-// Plugin is an entry of the file, by name.
-func (s *Supervisor) Plugin(name string) (config.Plugin, bool) {
-	v, err := s.find(name)
-	if err != nil {
-		return config.Plugin{}, false
-	}
-	return v.entry(), true
 }
 
 // Users are the plugins, as they run, that use each secret of the secret store.
@@ -50,7 +42,7 @@ func (s *Supervisor) Users() map[string][]string {
 
 // Logs returns up to n of the newest kept lines after seq, oldest first, and a
 // channel that is closed when there are more.
-func (s *Supervisor) Logs(name string, after int64, n int) ([]Line, <-chan struct{}, error) {
+func (s *Supervisor) Logs(name string, after int64, n int) ([]plugin.Line, <-chan struct{}, error) {
 	v, err := s.find(name)
 	if err != nil {
 		return nil, nil, err
@@ -95,7 +87,7 @@ func (s *Supervisor) setEnabled(ctx context.Context, name string, on bool) error
 		return err
 	}
 	if p := v.entry(); on && !p.Enabled {
-		return fmt.Errorf("%w: %s says enabled: false", ErrByFile, p.Source)
+		return fmt.Errorf("%w: %s says enabled: false", plugin.ErrByFile, p.Source)
 	}
 	if err := s.enableChannel(ctx, name, on); err != nil {
 		return err
@@ -104,11 +96,14 @@ func (s *Supervisor) setEnabled(ctx context.Context, name string, on bool) error
 	return nil
 }
 
-// ChannelChanged tells that an operator changed whether a plugin's channel is
-// enabled, by the channel itself.
-func (s *Supervisor) ChannelChanged(name string, enabled bool) {
-	if v, err := s.find(name); err == nil {
-		v.enable(enabled)
+// Changed is told of a change of a channel's row that was not made here: an operator
+// may enable and disable a plugin by its channel.
+func (s *Supervisor) Changed(row store.Channel) {
+	if row.Kind != plugin.Kind {
+		return
+	}
+	if v, err := s.find(row.Name); err == nil {
+		v.enable(row.Enabled)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestKillDuringStart(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	var started *child.Child
-	p := newProcess(newLogs(0, func(Line) {}), t.TempDir(), nil, func(env []string) (c *child.Child, err error) {
+	p := newProcess(newLogs(0, func(plugin.Line) {}), t.TempDir(), nil, func(env []string) (c *child.Child, err error) {
 		close(begun)
 		<-goOn
 		started, err = child.Start(child.Spec{Path: "/bin/sleep", Args: []string{"sleep", "60"}, Dir: "/", Env: env, NoShim: true})

@@ -12,7 +12,8 @@ import (
 	"github.com/thejerf/suture/v4"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 )
 
 // service is one plugin of the file, from when it was read to when its entry
@@ -25,7 +26,7 @@ type service struct {
 
 	mu       sync.Mutex // guards what follows
 	plugin   config.Plugin
-	status   Status
+	status   plugin.Status
 	enabled  bool          // the channel is
 	unfit    error         // why the entry can't work; nil = it may
 	wish     int           // counts what was asked for: restart, enable, disable
@@ -41,7 +42,7 @@ var _ suture.Service = (*service)(nil)
 func newService(s *Supervisor, p config.Plugin, l *logs) *service {
 	return &service{
 		sup: s, logs: l, plugin: p, wished: make(chan struct{}), moved: make(chan struct{}),
-		status: Status{State: Starting, Since: time.Now()},
+		status: plugin.Status{State: plugin.Starting, Since: time.Now()},
 	}
 }
 
@@ -83,9 +84,9 @@ func (v *service) restart() error {
 	defer v.mu.Unlock()
 	switch {
 	case !v.plugin.Enabled:
-		return fmt.Errorf("%w: %s says enabled: false", ErrByFile, v.plugin.Source)
+		return fmt.Errorf("%w: %s says enabled: false", plugin.ErrByFile, v.plugin.Source)
 	case !v.enabled:
-		return ErrDisabled
+		return plugin.ErrDisabled
 	}
 	v.failures = nil
 	v.ask()
@@ -99,14 +100,14 @@ func (v *service) entry() config.Plugin {
 	return v.plugin
 }
 
-func (v *service) show() Status {
+func (v *service) show() plugin.Status {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.filled()
 }
 
 // filled is the status with what the entry says. The mutex must be held.
-func (v *service) filled() Status {
+func (v *service) filled() plugin.Status {
 	st, p := v.status, v.plugin
 	st.Name, st.Command, st.Source = p.Name, p.Written, p.Source
 	st.Pinned, st.Memory = p.SHA256 != "", p.Limits.Memory
@@ -116,11 +117,11 @@ func (v *service) filled() Status {
 func (v *service) settled() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.status.State != Starting || v.attempts > 1
+	return v.status.State != plugin.Starting || v.attempts > 1
 }
 
 // set notes a new state and tells of it.
-func (v *service) set(change func(*Status)) {
+func (v *service) set(change func(*plugin.Status)) {
 	v.mu.Lock()
 	before := v.status.State
 	change(&v.status)
@@ -133,7 +134,7 @@ func (v *service) set(change func(*Status)) {
 	v.moved = make(chan struct{})
 	v.mu.Unlock()
 	if v.sup.OnState != nil && now.State != before {
-		v.sup.OnState(now)
+		v.sup.OnState(now.Name, string(now.State), now.Reason)
 	}
 }
 
@@ -141,7 +142,7 @@ func (v *service) set(change func(*Status)) {
 func (v *service) come(ctx context.Context) {
 	for {
 		v.mu.Lock()
-		there := v.heeded == v.wish && v.status.State != Starting && v.status.State != Stopping
+		there := v.heeded == v.wish && v.status.State != plugin.Starting && v.status.State != plugin.Stopping
 		moved := v.moved
 		v.mu.Unlock()
 		if there {
@@ -178,10 +179,10 @@ func (v *service) Serve(ctx context.Context) error {
 		o := v.order()
 		switch {
 		case o.unfit != nil:
-			v.rest(ctx, o, Quarantined, o.unfit.Error())
+			v.rest(ctx, o, plugin.Quarantined, o.unfit.Error())
 			continue
 		case !o.run:
-			v.rest(ctx, o, Disabled, v.whyDisabled(o))
+			v.rest(ctx, o, plugin.Disabled, v.whyDisabled(o))
 			continue
 		}
 		began := time.Now()
@@ -195,12 +196,12 @@ func (v *service) Serve(ctx context.Context) error {
 			wait.Reset()
 		case hopeless(err) || v.failed():
 			wait.Reset()
-			v.rest(ctx, o, Quarantined, v.quarantineReason(err))
+			v.rest(ctx, o, plugin.Quarantined, v.quarantineReason(err))
 		default:
 			v.pause(ctx, o, wait.NextBackOff(), err)
 		}
 	}
-	v.set(func(st *Status) { st.State, st.Pid = Stopping, 0 })
+	v.set(func(st *plugin.Status) { st.State, st.Pid = plugin.Stopping, 0 })
 	return ctx.Err()
 }
 
@@ -211,13 +212,13 @@ const maxReason = 500
 var errWished = errors.New("stopped by the operator")
 
 // rest waits in a state until something else is wanted.
-func (v *service) rest(ctx context.Context, o order, s State, reason string) {
+func (v *service) rest(ctx context.Context, o order, s plugin.State, reason string) {
 	reason = v.logs.clean(reason)
-	if s == Quarantined {
+	if s == plugin.Quarantined {
 		v.sup.Log.Error("plugin quarantined", "plugin", o.plugin.Name, "reason", reason)
 		v.logs.note("quarantined: " + reason)
 	}
-	v.set(func(st *Status) {
+	v.set(func(st *plugin.Status) {
 		st.State, st.Reason, st.Pid, st.NextStart = s, reason, 0, time.Time{}
 		v.heeded = o.wish
 	})
@@ -232,7 +233,7 @@ func (v *service) pause(ctx context.Context, o order, d time.Duration, why error
 	at, said := time.Now().Add(d), v.logs.clean(why.Error())
 	v.sup.Log.Warn("plugin failed, will start again", "plugin", o.plugin.Name, "reason", said, "in", d.Round(time.Millisecond))
 	v.logs.note(fmt.Sprintf("failed: %s; starts again in %s", said, d.Round(10*time.Millisecond)))
-	v.set(func(st *Status) { st.State, st.Reason, st.Pid, st.NextStart = Backoff, said, 0, at })
+	v.set(func(st *plugin.Status) { st.State, st.Reason, st.Pid, st.NextStart = plugin.Backoff, said, 0, at })
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -288,7 +289,7 @@ func (e *programError) Unwrap() error { return e.err }
 // something.
 func hopeless(err error) bool {
 	var version *versionError
-	var cfg *transport.ConfigError
+	var cfg *grpcconn.ConfigError
 	var prog *programError
 	if errors.As(err, &prog) { // but for what passes by itself
 		for _, e := range []error{syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.EIO, syscall.ENOMEM} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // link is the plugin's stream as the bridge has it; it notes how that ended.
 type link struct {
-	*transport.Stream
+	*grpcconn.Stream
 	ended chan struct{} // closed when Read has failed
 
 	mu   sync.Mutex // guards what follows

@@ -19,62 +19,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
-)
-
-// State is where a plugin's process is in its life.
-type State string
-
-// The states.
-const (
-	Disabled    State = "disabled"    // by plugins.yaml or by an operator
-	Starting    State = "starting"    // launched, not serving yet
-	Running     State = "running"     // serving
-	Backoff     State = "backoff"     // failed, waits for its next start
-	Quarantined State = "quarantined" // failed too often, or can't work: waits for an operator
-	Stopping    State = "stopping"
-)
-
-// States lists them.
-var States = [...]State{Disabled, Starting, Running, Backoff, Quarantined, Stopping}
-
-// Status is what is known of one plugin.
-type Status struct {
-	Name      string
-	State     State
-	Reason    string    // why it is not running, or last was not; "" = all is well
-	Since     time.Time // when the state began
-	Pid       int       // 0 = no process
-	Restarts  int       // since the host started
-	NextStart time.Time // while in Backoff
-	Command   []string
-	Pinned    bool   // sha256 is given
-	SHA256    string // of what runs or ran last, if pinned
-	Memory    int64  // limit in bytes
-	LimitBy   string // what enforces it: "cgroup", "rlimit", "none"; "" = it never ran
-	Source    string // FILE:LINE in plugins.yaml
-}
-
-// Line is one line that a plugin wrote.
-type Line struct {
-	Seq    int64 // ascending per plugin
-	At     time.Time
-	Stream string // "stdout", "stderr" or "host" (what the host noted)
-	Text   string // valid UTF-8, at most 4 KiB, no line end
-}
-
-// Changes is what a reload did, by plugin name.
-type Changes struct {
-	Added, Removed, Changed, Unchanged []string
-}
-
-// Errors of the operations.
-var (
-	ErrUnknown  = errors.New("no such plugin")
-	ErrByFile   = errors.New("disabled by plugins.yaml")
-	ErrDisabled = errors.New("disabled: enable it first")
 )
 
 // Slots is where a plugin's stream goes once it is up.
@@ -110,8 +58,8 @@ type Options struct {
 	RequireSums bool
 	NoShim      bool // run plugins as on systems where there is no shim
 	Log         *slog.Logger
-	OnState     func(Status) // told of every new state; must not block
-	Timing      Timing       // zero = DefaultTiming
+	OnState     func(name, state, reason string) // told of every new state; must not block
+	Timing      Timing                           // zero = DefaultTiming
 }
 
 // Supervisor owns the plugins of one host.
@@ -181,16 +129,16 @@ func (s *Supervisor) Settled() (ok bool, waiting string) {
 
 // Reload reads plugins.yaml again and starts, stops and restarts what changed.
 // An error changes nothing.
-func (s *Supervisor) Reload(ctx context.Context) (Changes, error) {
+func (s *Supervisor) Reload(ctx context.Context) (plugin.Changes, error) {
 	s.reload.Lock()
 	defer s.reload.Unlock()
 	entries, err := s.Load()
 	if err != nil {
-		return Changes{}, err
+		return plugin.Changes{}, err
 	}
 	if s.running {
 		if err := s.checkAgents(entries); err != nil {
-			return Changes{}, err
+			return plugin.Changes{}, err
 		}
 	}
 	c, stop, start := s.compare(ctx, entries)
@@ -220,7 +168,7 @@ func (s *Supervisor) Reload(ctx context.Context) (Changes, error) {
 }
 
 // compare says what a new file changes, and adopts what needs no restart.
-func (s *Supervisor) compare(ctx context.Context, entries []config.Plugin) (c Changes, stop []*service, start []config.Plugin) {
+func (s *Supervisor) compare(ctx context.Context, entries []config.Plugin) (c plugin.Changes, stop []*service, start []config.Plugin) {
 	old := map[string]*service{}
 	for _, v := range s.services() {
 		old[v.entry().Name] = v
@@ -259,7 +207,9 @@ func (s *Supervisor) add(ctx context.Context, p config.Plugin) {
 	l := s.logs[p.Name]
 	if l == nil {
 		name := p.Name
-		l = newLogs(time.Now().UnixMicro(), func(line Line) { s.Log.Info("plugin wrote", "plugin", name, "stream", line.Stream, "line", line.Text) })
+		l = newLogs(time.Now().UnixMicro(), func(line plugin.Line) {
+			s.Log.Info("plugin wrote", "plugin", name, "stream", line.Stream, "line", line.Text)
+		})
 		s.logs[name] = l
 	}
 	l.hide(p.Hidden)
@@ -308,5 +258,5 @@ func (s *Supervisor) find(name string) (*service, error) {
 	if v := s.plugins[name]; v != nil {
 		return v, nil
 	}
-	return nil, fmt.Errorf("%w: %q", ErrUnknown, clip(name))
+	return nil, fmt.Errorf("%w: %q", plugin.ErrUnknown, clip(name))
 }

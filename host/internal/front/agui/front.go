@@ -66,6 +66,7 @@ type Front struct {
 }
 
 var (
+	_ front.End    = (*Front)(nil)
 	_ hub.Port     = (*Front)(nil)
 	_ hub.Follower = (*Front)(nil)
 )
@@ -91,8 +92,16 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	return f, nil
 }
 
-// Changed makes a changed row of the channel count: one that was disabled has no
-// runs, and is attached again once it is enabled.
+// Kind implements front.End.
+func (f *Front) Kind() front.Kind {
+	return front.Kind{
+		Name: Kind, About: "Clients that speak AG-UI, with keys of scope agent:run; there is one channel, which the host makes",
+		Fixed: front.Fixed(),
+	}
+}
+
+// Changed implements front.End: a channel that was disabled has no runs, and is
+// attached again once it is enabled.
 func (f *Front) Changed(ctx context.Context, row store.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()
@@ -134,8 +143,8 @@ func (f *Front) attach(ctx context.Context, row store.Channel) error {
 	return nil
 }
 
-// Revoke ends the runs of a key that was deleted.
-func (f *Front) Revoke(key int64) {
+// Revoked implements front.End: it ends the runs of the key.
+func (f *Front) Revoked(key int64) {
 	f.cut(errRevoked, func(r *Run) bool { return r.holder.ID == key })
 }
 

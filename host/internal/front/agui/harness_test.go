@@ -23,6 +23,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
@@ -103,7 +104,7 @@ func start(t *testing.T, s setup) *host {
 	must(err)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
-		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: bridge.New(h.hub, gate, bridge.Options{}), Keys: keys, Gate: gate, AGUI: h.front,
+		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: bridge.New(h.hub, gate, bridge.Options{}), Keys: keys, Gate: gate, Fronts: []front.End{h.front},
 		Assets: agent.Assets(), Log: log, Version: "test", Now: time.Now, Ready: h.store.Writable, Origins: s.origins,
 	})
 	making.Unlock()

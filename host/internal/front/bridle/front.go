@@ -85,6 +85,7 @@ type Front struct {
 }
 
 var (
+	_ front.End          = (*Front)(nil)
 	_ hub.Port           = (*Front)(nil)
 	_ hub.Follower       = (*Front)(nil)
 	_ socketio.Namespace = (*Front)(nil)
@@ -135,8 +136,19 @@ func after(d time.Duration) (<-chan time.Time, func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// Changed makes a changed row of the channel count: one that is disabled lets
-// nobody in, and is attached again once it is enabled.
+// Kind implements front.End. Of each conversation its browser says who answers.
+func (f *Front) Kind() front.Kind {
+	return front.Kind{
+		Name: Kind, About: "Browsers that come as Bridle's do; there is one channel, which the host makes",
+		Fixed: front.Fixed("agent", "queue_limits"),
+	}
+}
+
+// Revoked implements front.End: browsers have tokens of another kind than the host's.
+func (f *Front) Revoked(int64) {}
+
+// Changed implements front.End: a channel that is disabled lets nobody in, and is
+// attached again once it is enabled.
 func (f *Front) Changed(ctx context.Context, row store.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()

@@ -19,6 +19,7 @@ import (
 	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -108,7 +109,7 @@ func start(t *testing.T, change func(*Options)) *setup {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	s.Routes(mux, func(w http.ResponseWriter, status int, detail string) { http.Error(w, detail, status) })
+	s.Routes(door{mux})
 	web := httptest.NewServer(mux)
 	s.url = web.URL
 	t.Cleanup(func() {
@@ -123,6 +124,24 @@ func start(t *testing.T, change func(*Options)) *setup {
 		}
 	})
 	return s
+}
+
+// door serves the front end's routes as they are, without the API around them.
+type door struct{ mux *http.ServeMux }
+
+func (d door) Operation(front.Operation, front.Handler) { panic("Bridle has no operations") }
+
+func (d door) Handle(pattern string, h front.Handler) {
+	d.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			status := http.StatusInternalServerError
+			var refused *front.Refusal
+			if errors.As(err, &refused) {
+				status = refused.Status
+			}
+			http.Error(w, err.Error(), status)
+		}
+	})
 }
 
 func (s *setup) token(sub string) string {

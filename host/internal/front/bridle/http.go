@@ -2,17 +2,15 @@ package bridle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 )
 
@@ -21,76 +19,59 @@ const codeOff = "BRIDLE_OFF"
 
 const off = "Bridle's browser side is off: the host was started without PONTOON_BRIDLE_JWT_SECRET"
 
-// Problem answers a request with what is wrong, as the rest of the API does.
-type Problem func(w http.ResponseWriter, status int, detail string)
-
-// Routes serves the HTTP side below /api/agent/.
-func (f *Front) Routes(mux *http.ServeMux, problem Problem) {
-	h := routes{f, problem}
-	mux.HandleFunc("GET /api/agent/health", h.on(h.health))
-	mux.HandleFunc("GET /api/agent/{agent}/health", h.on(h.health))
-	mux.HandleFunc("GET /api/agent/agents", h.on(h.asUser(h.list)))
-	mux.HandleFunc("GET /api/agent/list", h.on(h.asUser(h.list)))
-	mux.HandleFunc("POST /api/agent/{agent}/message", h.on(h.asUser(h.message)))
-	mux.HandleFunc("POST /api/agent/{agent}/message/sync", h.on(h.asUser(h.sync)))
-	mux.HandleFunc("GET /api/agent/{agent}/transcript", h.on(h.asUser(h.transcript)))
-	mux.HandleFunc("DELETE /api/agent/{agent}/transcript", h.on(h.asUser(h.clear)))
+// Routes implements front.End: the HTTP side below /api/agent/.
+func (f *Front) Routes(d front.Door) {
+	h := routes{f}
+	d.Handle("GET /api/agent/health", h.on(h.health))
+	d.Handle("GET /api/agent/{agent}/health", h.on(h.health))
+	d.Handle("GET /api/agent/agents", h.on(h.asUser(h.list)))
+	d.Handle("GET /api/agent/list", h.on(h.asUser(h.list)))
+	d.Handle("POST /api/agent/{agent}/message", h.on(h.asUser(h.message)))
+	d.Handle("POST /api/agent/{agent}/message/sync", h.on(h.asUser(h.sync)))
+	d.Handle("GET /api/agent/{agent}/transcript", h.on(h.asUser(h.transcript)))
+	d.Handle("DELETE /api/agent/{agent}/transcript", h.on(h.asUser(h.clear)))
 }
 
 // routes are the HTTP side.
-type routes struct {
-	f       *Front
-	problem Problem
+type routes struct{ f *Front }
+
+// refuse is the refusal of a request.
+func refuse(status int, why string) error {
+	return &front.Refusal{Status: status, Message: why}
 }
 
 // on answers for what is off.
-func (h routes) on(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (h routes) on(next front.Handler) front.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		if h.f.Secret == "" {
-			h.problem(w, http.StatusServiceUnavailable, off)
-			return
+			return refuse(http.StatusServiceUnavailable, off)
 		}
 		if !isAgentID(r.PathValue("agent")) {
-			h.problem(w, http.StatusNotFound, "agentId: found no name of an agent")
-			return
+			return refuse(http.StatusNotFound, "agentId: found no name of an agent")
 		}
-		next(w, r)
+		return next(w, r)
 	}
 }
 
 // asUser lets in whoever has a valid token.
-func (h routes) asUser(next func(http.ResponseWriter, *http.Request, *user)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (h routes) asUser(next func(http.ResponseWriter, *http.Request, *user) error) front.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		u, wait, err := user{}, time.Duration(0), errToken
 		if strings.EqualFold(scheme, "Bearer") {
 			u, wait, err = h.f.checkFrom(r.RemoteAddr, strings.TrimSpace(token))
 		}
 		if wait > 0 {
-			w.Header().Set("Retry-After", netguard.Seconds(wait))
-			h.problem(w, http.StatusTooManyRequests, netguard.TooManyFailures)
-			return
+			return &front.Refusal{Status: http.StatusTooManyRequests, Message: netguard.TooManyFailures, Retry: wait}
 		}
 		if err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			h.problem(w, http.StatusUnauthorized, err.Error()+": expected Authorization: Bearer JWT")
-			return
+			return refuse(http.StatusUnauthorized, err.Error()+": expected Authorization: Bearer JWT")
 		}
 		if name := r.PathValue("agent"); name != "" && !h.f.mayAsk(name) {
-			h.problem(w, http.StatusForbidden, "the channel does not let its users speak to this agent")
-			return
+			return refuse(http.StatusForbidden, "the channel does not let its users speak to this agent")
 		}
-		next(w, r, &u)
+		return next(w, r, &u)
 	}
-}
-
-func answer(w http.ResponseWriter, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic("bridle: marshal answer: " + err.Error()) // our own structs of strings and valid JSON
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(b, '\n')) // the client is told or gone
 }
 
 type okay struct {
@@ -105,14 +86,13 @@ type health struct {
 }
 
 // health tells whether the agent is there, or any of those that come to the host.
-func (h routes) health(w http.ResponseWriter, r *http.Request) {
+func (h routes) health(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("agent")
 	all := h.f.clients()
 	out := health{OK: true, AgentID: name, BrowserClients: all[name]}
 	if name != "" {
 		_, out.AgentConnected = h.f.present(name)
-		answer(w, out)
-		return
+		return front.Answer(w, out)
 	}
 	for _, n := range all {
 		out.BrowserClients += n
@@ -124,7 +104,7 @@ func (h routes) health(w http.ResponseWriter, r *http.Request) {
 			out.AgentConnected = out.AgentConnected || !away
 		}
 	}
-	answer(w, out)
+	return front.Answer(w, out)
 }
 
 // clients counts the users that are connected, by their agent.
@@ -145,7 +125,7 @@ type listed struct {
 }
 
 // list names the agents that a browser may speak to and that are there.
-func (h routes) list(w http.ResponseWriter, _ *http.Request, _ *user) {
+func (h routes) list(w http.ResponseWriter, _ *http.Request, _ *user) error {
 	n := h.f.clients()
 	out := []listed{}
 	for _, name := range h.f.Hub.Agents.Names() {
@@ -153,113 +133,104 @@ func (h routes) list(w http.ResponseWriter, _ *http.Request, _ *user) {
 			out = append(out, listed{name, n[name]})
 		}
 	}
-	answer(w, out)
+	return front.Answer(w, out)
 }
 
-// read reads a message's body; what is wrong is answered.
-func (h routes) read(w http.ResponseWriter, r *http.Request, u *user) (in model.Message, ok bool) {
+// read reads a message's body.
+func (h routes) read(w http.ResponseWriter, r *http.Request, u *user) (in model.Message, err error) {
 	if !h.f.posts.allow(u.client) {
-		w.Header().Set("Retry-After", "1")
-		h.problem(w, http.StatusTooManyRequests, fmt.Sprintf("more than %d messages a second: send it again later", postRate))
-		return in, false
+		return in, &front.Refusal{
+			Status: http.StatusTooManyRequests, Message: fmt.Sprintf("more than %d messages a second: send it again later", postRate), Retry: time.Second,
+		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		h.problem(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", MaxBody))
-		return in, false
-	}
-	if err == nil {
-		in, err = model.Parse(body)
-	}
+	body, err := front.ReadBody(w, r, MaxBody)
 	if err != nil {
-		h.problem(w, http.StatusBadRequest, err.Error())
+		return in, err
 	}
-	return in, err == nil
+	if in, err = model.Parse(body); err != nil {
+		return in, refuse(http.StatusBadRequest, err.Error())
+	}
+	return in, nil
 }
 
-// deny answers for a message that was not taken.
-func (h routes) deny(w http.ResponseWriter, err error) {
-	var r refusal
-	switch {
-	case errors.Is(err, errNoAgent):
-		h.problem(w, http.StatusNotFound, err.Error())
-	case !errors.As(err, &r):
-		h.f.Log.Error("message not taken", "error", err)
-		h.problem(w, http.StatusInternalServerError, "internal error")
-	default:
-		status := http.StatusBadRequest
-		switch r.code {
-		case codeTooLarge:
-			status = http.StatusRequestEntityTooLarge
-		case codeRate:
-			status = http.StatusTooManyRequests
-		case codeForbidden:
-			status = http.StatusForbidden
-		case codeStorage, codeDisabled, codeStopping:
-			status = http.StatusServiceUnavailable
-		case codeInternal:
-			status = http.StatusInternalServerError
-		}
-		h.problem(w, status, r.why)
+// denied tells why a message was not taken.
+func denied(err error) error {
+	if errors.Is(err, errNoAgent) {
+		return refuse(http.StatusNotFound, err.Error())
 	}
+	var r refusal
+	if !errors.As(err, &r) {
+		return fmt.Errorf("take message: %w", err)
+	}
+	status := http.StatusBadRequest
+	switch r.code {
+	case codeTooLarge:
+		status = http.StatusRequestEntityTooLarge
+	case codeRate:
+		status = http.StatusTooManyRequests
+	case codeForbidden:
+		status = http.StatusForbidden
+	case codeStorage, codeDisabled, codeStopping:
+		status = http.StatusServiceUnavailable
+	case codeInternal:
+		status = http.StatusInternalServerError
+	}
+	return refuse(status, r.why)
 }
 
 // message takes a message, and answers once it is on disk.
-func (h routes) message(w http.ResponseWriter, r *http.Request, u *user) {
-	in, ok := h.read(w, r, u)
-	if !ok {
-		return
+func (h routes) message(w http.ResponseWriter, r *http.Request, u *user) error {
+	in, err := h.read(w, r, u)
+	if err != nil {
+		return err
 	}
 	q := &question{stored: make(chan error, 1)}
-	err := h.f.ask(u, r.PathValue("agent"), beside{}, in, q)
+	err = h.f.ask(u, r.PathValue("agent"), beside{}, in, q)
 	if err == nil {
 		select {
 		case err = <-q.stored:
 		case <-r.Context().Done():
-			return
+			return nil // nobody reads the answer
 		}
 	}
 	if err != nil {
-		h.deny(w, err)
-		return
+		return denied(err)
 	}
-	answer(w, okay{true})
+	return front.Answer(w, okay{true})
 }
 
 // sync takes a message and answers with the first answer to it.
-func (h routes) sync(w http.ResponseWriter, r *http.Request, u *user) {
-	in, ok := h.read(w, r, u)
-	if !ok {
-		return
+func (h routes) sync(w http.ResponseWriter, r *http.Request, u *user) error {
+	in, err := h.read(w, r, u)
+	if err != nil {
+		return err
 	}
 	agent := r.PathValue("agent")
 	key := conversation(agent, u.client)
 	if !h.f.startSync(key) {
-		w.Header().Set("Retry-After", "1")
-		h.problem(w, http.StatusServiceUnavailable, fmt.Sprintf("too many calls wait: at most %d of one user", maxSyncsOfClient))
-		return
+		return &front.Refusal{
+			Status: http.StatusServiceUnavailable, Message: fmt.Sprintf("too many calls wait: at most %d of one user", maxSyncsOfClient), Retry: time.Second,
+		}
 	}
 	defer h.f.endSync(key)
 	q := &question{stored: make(chan error, 1), answer: make(chan reply, 1)}
-	err := h.f.ask(u, agent, beside{}, in, q)
+	err = h.f.ask(u, agent, beside{}, in, q)
 	if errors.Is(err, errNoAgent) {
 		s := absentAgent()
 		s.Type = ""
-		answer(w, s)
-		return
+		return front.Answer(w, s)
 	}
 	defer h.f.forget(q)
 	if err == nil {
 		var s *said
 		if s, err = h.f.wait(r.Context(), q); err == nil {
-			answer(w, s)
-			return
+			return front.Answer(w, s)
 		}
 	}
-	if r.Context().Err() == nil {
-		h.deny(w, err)
+	if r.Context().Err() != nil {
+		return nil // nobody reads the answer
 	}
+	return denied(err)
 }
 
 // wait waits for the first answer, or for as long as a call may.
@@ -317,32 +288,30 @@ func (f *Front) endSync(key string) {
 }
 
 // transcript answers with what was said, oldest first.
-func (h routes) transcript(w http.ResponseWriter, r *http.Request, u *user) {
-	which, client, ok := h.which(w, r, u)
-	if !ok {
-		return
+func (h routes) transcript(w http.ResponseWriter, r *http.Request, u *user) error {
+	which, client, err := whichTranscript(r, u)
+	if err != nil {
+		return err
 	}
 	messages, err := h.f.transcript(r.Context(), conversation(r.PathValue("agent"), client))
 	if err != nil {
-		h.fault(w, err)
-		return
+		return fmt.Errorf("read transcript: %w", err)
 	}
-	answer(w, transcript{which, messages})
+	return front.Answer(w, transcript{which, messages})
 }
 
 // clear hides what was said until now, and tells the agent.
-func (h routes) clear(w http.ResponseWriter, r *http.Request, u *user) {
-	_, client, ok := h.which(w, r, u)
-	if !ok {
-		return
+func (h routes) clear(w http.ResponseWriter, r *http.Request, u *user) error {
+	_, client, err := whichTranscript(r, u)
+	if err != nil {
+		return err
 	}
 	agent := r.PathValue("agent")
 	if err := h.f.hide(r.Context(), conversation(agent, client)); err != nil {
-		h.fault(w, err)
-		return
+		return fmt.Errorf("hide transcript: %w", err)
 	}
 	h.f.Agents.Clear(agent, client)
-	answer(w, okay{true})
+	return front.Answer(w, okay{true})
 }
 
 // Which of a user's transcripts: the own one, or that of all admins.
@@ -351,8 +320,8 @@ const (
 	channelAdmin = "admin"
 )
 
-// which is the transcript that a request is for, and whose it is.
-func (h routes) which(w http.ResponseWriter, r *http.Request, u *user) (which, client string, ok bool) {
+// whichTranscript is the transcript that a request is for, and whose it is.
+func whichTranscript(r *http.Request, u *user) (which, client string, err error) {
 	which = r.URL.Query().Get("channel")
 	if which == "" {
 		which = channelWeb
@@ -362,24 +331,13 @@ func (h routes) which(w http.ResponseWriter, r *http.Request, u *user) (which, c
 	}
 	switch {
 	case which == channelAdmin && !u.admin():
-		h.problem(w, http.StatusForbidden, "channel: found admin, which needs the role "+roleAdmin)
-		return "", "", false
+		return "", "", refuse(http.StatusForbidden, "channel: found admin, which needs the role "+roleAdmin)
 	case which == channelAdmin:
-		return which, clientAdmin, true
+		return which, clientAdmin, nil
 	case which != channelWeb:
-		h.problem(w, http.StatusBadRequest, fmt.Sprintf("channel: found %.40q, expected web or admin", which))
-		return "", "", false
+		return "", "", refuse(http.StatusBadRequest, fmt.Sprintf("channel: found %.40q, expected web or admin", which))
 	case u.admin() && checkClient(u.sub) != nil: // who has no id has said nothing as a user
-		return which, "", true
+		return which, "", nil
 	}
-	return which, u.sub, true
-}
-
-func (h routes) fault(w http.ResponseWriter, err error) {
-	if store.Failing(err) {
-		h.problem(w, http.StatusServiceUnavailable, "storage is unavailable: try again later")
-		return
-	}
-	h.f.Log.Error("request failed", "error", err)
-	h.problem(w, http.StatusInternalServerError, "internal error")
+	return which, u.sub, nil
 }

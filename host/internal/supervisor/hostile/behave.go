@@ -14,13 +14,14 @@ import (
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/plugin"
 )
 
 // behave runs an honest adapter, and beside it what it does behind its host's
 // back once it serves. It does not return.
 func behave(behind func()) {
 	os.Args = os.Args[:1] // the rest is not for the SDK
-	sdk.Main("hostile", &honest{behind: behind})
+	plugin.Main("hostile", &honest{behind: behind})
 }
 
 // honest is an adapter whose platform is a TCP port of lines:

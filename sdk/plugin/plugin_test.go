@@ -1,4 +1,4 @@
-package sdk
+package plugin
 
 import (
 	"bufio"
@@ -15,9 +15,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	plugin "github.com/hashicorp/go-plugin"
+	goplugin "github.com/hashicorp/go-plugin"
+	"go.uber.org/goleak"
 
+	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/internal/sdktest"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
+	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -26,7 +30,10 @@ const (
 	lifeline     = 3                       // a descriptor of such a process, closed when it has ended
 	parrotConfig = `{"greeting":"Hello"}`
 	conversation = "test:c"
+	testToken    = "pnt_a-token-nobody-may-log"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestProcess is no test: it is main in a child. Flags of the test binary are
 // not for Main.
@@ -36,16 +43,16 @@ func TestProcess(t *testing.T) {
 		t.Skip("is the main function of other tests' children")
 	case "parrot":
 		os.Args = []string{"parrot"}
-		Main("test", &parrot{hosts: make(chan *Host, 1)})
+		Main("test", &parrot{hosts: make(chan *sdk.Host, 1)})
 	case "orphan", "stubborn orphan":
 		// A line on the pipe of a dead parent would end it too soon: by SIGPIPE.
 		os.Stderr, _ = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		os.Args = []string{"parrot"}
-		Main("test", &parrot{hosts: make(chan *Host, 1), stubborn: role != "orphan"})
+		Main("test", &parrot{hosts: make(chan *sdk.Host, 1), stubborn: role != "orphan"})
 	case "parent of orphan", "parent of stubborn orphan":
-		c := start(t, strings.TrimPrefix(role, "parent of "), os.NewFile(lifeline, "lifeline"))
+		c := launch(t, strings.TrimPrefix(role, "parent of "), os.NewFile(lifeline, "lifeline"))
 		p := c.configured(t)
-		receive(t, "greeting", p.frames)
+		sdktest.Receive(t, "greeting", p.frames)
 		fmt.Println("ready") // to be killed
 		select {}
 	}
@@ -53,17 +60,17 @@ func TestProcess(t *testing.T) {
 
 // parrot says what it is told.
 type parrot struct {
-	hosts    chan *Host // holds one
+	hosts    chan *sdk.Host // holds one
 	stubborn bool
 }
 
-func (p *parrot) Run(ctx context.Context, h *Host) error {
+func (p *parrot) Run(ctx context.Context, h *sdk.Host) error {
 	var config struct{ Greeting string }
 	if err := h.Config(&config); err != nil {
 		return err
 	}
 	say := func(text string) error {
-		return h.Deliver(context.WithoutCancel(ctx), Event{SessionKey: conversation, UserID: "me", Text: text})
+		return h.Deliver(context.WithoutCancel(ctx), sdk.Event{SessionKey: conversation, UserID: "me", Text: text})
 	}
 	if err := say(config.Greeting); err != nil {
 		return err
@@ -76,7 +83,7 @@ func (p *parrot) Run(ctx context.Context, h *Host) error {
 	return say("last words")
 }
 
-func (p *parrot) Send(ctx context.Context, _ Target, text string) (Receipt, error) {
+func (p *parrot) Send(ctx context.Context, _ sdk.Target, text string) (sdk.Receipt, error) {
 	h := <-p.hosts
 	p.hosts <- h
 	if text == "print" {
@@ -84,7 +91,7 @@ func (p *parrot) Send(ctx context.Context, _ Target, text string) (Receipt, erro
 			fmt.Println(strings.Repeat("x", 63))
 		}
 	}
-	return Receipt{}, h.Deliver(ctx, Event{SessionKey: conversation, UserID: "me", Text: "echo: " + text})
+	return sdk.Receipt{}, h.Deliver(ctx, sdk.Event{SessionKey: conversation, UserID: "me", Text: "echo: " + text})
 }
 
 // said is the frame of what a parrot says.
@@ -92,23 +99,29 @@ func said(text string) string {
 	return fmt.Sprintf(`{"type":"message","session_key":%q,"user_id":"me","text":%q}`, conversation, text)
 }
 
-// child is this test binary as a plugin, under a stock client of go-plugin.
-type child struct {
-	*plugin.Client
-	cmd    *exec.Cmd
-	bridge *transport.Plugin
-	stderr *logs
+// send is the host's frame that says text.
+func send(conversation, text string) string {
+	f := wire.Frame{Type: wire.TypeSend, Text: text}
+	return string(f.Append(nil, wire.Routing{SessionKey: conversation, ConversationID: conversation}))
 }
 
-// start starts a process and does the handshake. The test's end kills it.
-func start(t *testing.T, role string, files ...*os.File) *child {
+// child is this test binary as a plugin, under a stock client of go-plugin.
+type child struct {
+	*goplugin.Client
+	cmd    *exec.Cmd
+	bridge *grpcconn.Plugin
+	stderr *sdktest.Logs
+}
+
+// launch starts a process and does the handshake. The test's end kills it.
+func launch(t *testing.T, role string, files ...*os.File) *child {
 	t.Helper()
-	c := &child{cmd: process(t, role), stderr: &logs{}}
+	c := &child{cmd: process(t, role), stderr: &sdktest.Logs{}}
 	c.cmd.ExtraFiles = files
-	c.cmd.Env = append(c.cmd.Env, plugin.EnvUnixSocketDir+"="+t.TempDir())
-	c.Client = plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig: transport.Handshake(), VersionedPlugins: transport.PluginSets(), GRPCDialOptions: transport.DialOptions(),
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, AutoMTLS: true, SkipHostEnv: true,
+	c.cmd.Env = append(c.cmd.Env, goplugin.EnvUnixSocketDir+"="+t.TempDir())
+	c.Client = goplugin.NewClient(&goplugin.ClientConfig{
+		HandshakeConfig: grpcconn.Handshake(), VersionedPlugins: grpcconn.PluginSets(), GRPCDialOptions: grpcconn.DialOptions(),
+		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC}, AutoMTLS: true, SkipHostEnv: true,
 		Cmd: c.cmd, Stderr: c.stderr, Logger: hclog.NewNullLogger(),
 	})
 	t.Cleanup(func() {
@@ -121,11 +134,11 @@ func start(t *testing.T, role string, files ...*os.File) *child {
 	if err != nil {
 		t.Fatalf("start: %v\n%s", err, c.stderr)
 	}
-	bridge, err := conn.Dispense(transport.PluginName)
+	bridge, err := conn.Dispense(grpcconn.PluginName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.bridge = bridge.(*transport.Plugin)
+	c.bridge = bridge.(*grpcconn.Plugin)
 	return c
 }
 
@@ -144,8 +157,10 @@ func process(t *testing.T, role string) *exec.Cmd {
 
 // perch is a registered stream as the host has it.
 type perch struct {
-	*peer
-	stream *transport.Stream
+	stream *grpcconn.Stream
+	first  string // the register frame
+	frames chan string
+	ended  chan error
 }
 
 func (c *child) configured(t *testing.T) *perch {
@@ -163,7 +178,7 @@ func (c *child) attach(t *testing.T) *perch {
 	if err != nil {
 		t.Fatalf("attach: %v\n%s", err, c.stderr)
 	}
-	p := &perch{&peer{frames: make(chan string, 10_000), ended: make(chan error, 1)}, stream}
+	p := &perch{stream: stream, frames: make(chan string, 10_000), ended: make(chan error, 1)}
 	registered, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -183,9 +198,9 @@ func (c *child) attach(t *testing.T) *perch {
 	}()
 	t.Cleanup(func() {
 		_ = stream.Close(wire.CloseDraining, "test is over")
-		receive(t, "end of the stream", done)
+		sdktest.Receive(t, "end of the stream", done)
 	})
-	receive(t, "register", registered)
+	sdktest.Receive(t, "register", registered)
 	p.write(t, string(wire.RegisterAck{OK: true}.Append(nil)))
 	return p
 }
@@ -199,21 +214,29 @@ func (p *perch) write(t *testing.T, frame string) {
 
 func (p *perch) wantSaid(t *testing.T, text string) {
 	t.Helper()
-	if got := receive(t, "frame", p.frames); got != said(text) {
+	if got := sdktest.Receive(t, "frame", p.frames); got != said(text) {
 		t.Errorf("frame is %.200s, want %.200s", got, said(text))
+	}
+}
+
+func (p *perch) wantNormalClose(t *testing.T) {
+	t.Helper()
+	var closed *transport.CloseError
+	if err := sdktest.Receive(t, "end of the stream", p.ended); !errors.As(err, &closed) || closed.Code != wire.CloseNormal {
+		t.Errorf("host saw %v, want close code 1000", err)
 	}
 }
 
 func (c *child) wantExit(t *testing.T, status int) {
 	t.Helper()
-	eventually(t, "exit", c.Exited)
+	sdktest.Eventually(t, "exit", c.Exited)
 	if got := c.cmd.ProcessState.ExitCode(); got != status {
 		t.Errorf("exit status %d, want %d:\n%s", got, status, c.stderr)
 	}
 }
 
 func TestPluginTalks(t *testing.T) {
-	c := start(t, "parrot")
+	c := launch(t, "parrot")
 	p := c.configured(t)
 	register, bad := wire.DecodeInbound([]byte(p.first))
 	if bad != nil || register.Type != wire.TypeRegister || register.Register.Platform != "test" || strings.Contains(p.first, "oken") {
@@ -229,14 +252,14 @@ func TestPluginTalks(t *testing.T) {
 
 // The handshake has the first line of standard output; all else is the adapter's.
 func TestPluginPrints(t *testing.T) {
-	p := start(t, "parrot").configured(t)
+	p := launch(t, "parrot").configured(t)
 	p.wantSaid(t, "Hello")
 	p.write(t, send(conversation, "print"))
 	p.wantSaid(t, "echo: print")
 }
 
 func TestPluginTakesALargeFrame(t *testing.T) {
-	p := start(t, "parrot").configured(t)
+	p := launch(t, "parrot").configured(t)
 	p.wantSaid(t, "Hello")
 	text := strings.Repeat("x", wire.MaxFrame-max(len(send(conversation, "")), len(said("echo: "))))
 	p.write(t, send(conversation, text))
@@ -245,18 +268,18 @@ func TestPluginTakesALargeFrame(t *testing.T) {
 
 func TestPluginConfiguration(t *testing.T) {
 	t.Run("no JSON", func(t *testing.T) {
-		var refused *transport.ConfigError
-		if err := start(t, "parrot").bridge.Configure(t.Context(), "c", []byte("{"), ""); !errors.As(err, &refused) {
+		var refused *grpcconn.ConfigError
+		if err := launch(t, "parrot").bridge.Configure(t.Context(), "c", []byte("{"), ""); !errors.As(err, &refused) {
 			t.Errorf("Configure = %v, want a ConfigError", err)
 		}
 	})
 	t.Run("unknown key", func(t *testing.T) {
-		c := start(t, "parrot")
+		c := launch(t, "parrot")
 		if err := c.bridge.Configure(t.Context(), "c", []byte(`{"what":"secret"}`), ""); err != nil {
 			t.Fatal(err)
 		}
 		p := c.attach(t)
-		_ = receive(t, "end of the stream", p.ended)
+		_ = sdktest.Receive(t, "end of the stream", p.ended)
 		c.wantExit(t, transport.ExitConfig)
 		if text := c.stderr.String(); !strings.Contains(text, `unknown key "what"`) || strings.Contains(text, "secret") {
 			t.Errorf("standard error names no key, or shows the value:\n%s", text)
@@ -267,7 +290,7 @@ func TestPluginConfiguration(t *testing.T) {
 func TestPluginEndsOnSIGTERM(t *testing.T) {
 	for name, attached := range map[string]bool{"attached": true, "not yet": false} {
 		t.Run(name, func(t *testing.T) {
-			c := start(t, "parrot")
+			c := launch(t, "parrot")
 			var p *perch
 			if attached {
 				p = c.configured(t)
@@ -278,7 +301,7 @@ func TestPluginEndsOnSIGTERM(t *testing.T) {
 			}
 			if attached {
 				p.wantSaid(t, "last words")
-				wantNormalClose(t, p.peer)
+				p.wantNormalClose(t)
 			}
 			c.wantExit(t, 0)
 		})
@@ -287,7 +310,7 @@ func TestPluginEndsOnSIGTERM(t *testing.T) {
 
 // docs/plugins.md: Shutdown comes when nobody listens any more.
 func TestPluginEndsOnShutdown(t *testing.T) {
-	c := start(t, "parrot")
+	c := launch(t, "parrot")
 	p := c.configured(t)
 	p.wantSaid(t, "Hello")
 	c.Kill() // asks first
@@ -296,7 +319,7 @@ func TestPluginEndsOnShutdown(t *testing.T) {
 
 // Only 1013 and 4008 are followed by another Attach.
 func TestPluginEndsWithItsStream(t *testing.T) {
-	c := start(t, "parrot")
+	c := launch(t, "parrot")
 	p := c.configured(t)
 	p.wantSaid(t, "Hello")
 	_ = p.stream.Close(wire.CloseDraining, "enough")
@@ -307,13 +330,13 @@ func TestPluginEndsWithItsStream(t *testing.T) {
 }
 
 func TestPluginIsAttachedAgain(t *testing.T) {
-	c := start(t, "parrot")
+	c := launch(t, "parrot")
 	p := c.configured(t)
 	p.wantSaid(t, "Hello")
 	first := p.first
 	for range 3 {
 		_ = p.stream.Close(wire.CloseOverload, "later")
-		_ = receive(t, "end of the stream", p.ended)
+		_ = sdktest.Receive(t, "end of the stream", p.ended)
 		p = c.attach(t)
 		if p.first != first {
 			t.Errorf("registers as %s, before as %s", p.first, first)
@@ -341,8 +364,8 @@ func TestPluginByHand(t *testing.T) {
 func TestPluginFlags(t *testing.T) {
 	getenv := func(string) string { return transport.CookieValue }
 	for _, args := range [][]string{{"x", "--what"}, {"x", "--url=http://h", "what"}} {
-		var stderr logs
-		if got := Start(t.Context(), "test", &plain{}, args, getenv, &stderr); got != 2 || !strings.Contains(stderr.String(), "what") {
+		var stderr sdktest.Logs
+		if got := Start(t.Context(), "test", &parrot{}, args, getenv, &stderr); got != 2 || !strings.Contains(stderr.String(), "what") {
 			t.Errorf("%q: exit status %d, want 2 with what is wrong:\n%s", args, got, &stderr)
 		}
 	}

@@ -1,9 +1,11 @@
-package transport
+package grpcconn
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
 func TestWatchFindsOnlyWritesThatHang(t *testing.T) {
@@ -12,7 +14,7 @@ func TestWatchFindsOnlyWritesThatHang(t *testing.T) {
 		w := watch{hangs: func() { hung <- time.Now() }}
 		for range 50 { // none hangs, however many there are
 			w.begin()
-			time.Sleep(WriteTimeout - time.Millisecond)
+			time.Sleep(transport.WriteTimeout - time.Millisecond)
 			w.end()
 		}
 		if len(hung) > 0 {
@@ -29,12 +31,12 @@ func TestWatchFindsOnlyWritesThatHang(t *testing.T) {
 		}
 		began := time.Now()
 		w.begin()
-		time.Sleep(3 * WriteTimeout)
+		time.Sleep(3 * transport.WriteTimeout)
 		if len(hung) != 1 {
 			t.Fatalf("a write that hangs is found %d times, want once", len(hung))
 		}
-		if after := (<-hung).Sub(began); after < WriteTimeout || after > WriteTimeout+watchEvery {
-			t.Errorf("a write that hangs is found after %s, want %s", after, WriteTimeout)
+		if after := (<-hung).Sub(began); after < transport.WriteTimeout || after > transport.WriteTimeout+watchEvery {
+			t.Errorf("a write that hangs is found after %s, want %s", after, transport.WriteTimeout)
 		}
 	})
 }

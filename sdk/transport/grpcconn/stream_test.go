@@ -1,4 +1,4 @@
-package transport
+package grpcconn
 
 import (
 	"bytes"
@@ -11,17 +11,21 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	plugin "github.com/hashicorp/go-plugin"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/sdktest"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serveBridge is what go-plugin does in the plugin, without its TLS and its
 // process. The socket's path must be short, and holds the test's name.
@@ -61,9 +65,9 @@ func dialBridge(tb testing.TB, socket string, options ...grpc.DialOption) *grpc.
 	return c
 }
 
-// servePlugin is the adapter's end, with the options of PluginServer.Serve.
-func servePlugin(tb testing.TB) (s *PluginServer, socket string) {
-	s = NewPluginServer()
+// servePlugin is the adapter's end, with the options of Server.Serve.
+func servePlugin(tb testing.TB) (s *Server, socket string) {
+	s = NewServer()
 	return s, serveBridge(tb, s, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.alive))
 }
 
@@ -79,9 +83,9 @@ func dispense(tb testing.TB, socket string) *Plugin {
 }
 
 // attach opens a stream with both its ends; it ends with the connection.
-func attach(tb testing.TB, s *PluginServer, p *Plugin) (host, adapter *Stream) {
+func attach(tb testing.TB, s *Server, p *Plugin) (host, adapter *Stream) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), sdktest.Patience)
 	defer cancel() // of the opening: the stream must outlive it
 	host, err := p.Attach(ctx)
 	if err != nil {
@@ -133,7 +137,7 @@ func eachRaw(t *testing.T, test func(t *testing.T, ours *Stream, theirs half)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, host, receive(t, "attach", r.attached))
+		test(t, host, sdktest.Receive(t, "attach", r.attached))
 	})
 	t.Run("adapter", func(t *testing.T) {
 		s, socket := servePlugin(t)
@@ -141,17 +145,30 @@ func eachRaw(t *testing.T, test func(t *testing.T, ours *Stream, theirs half)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		adapter := receive(t, "attach", s.attached)
+		adapter := sdktest.Receive(t, "attach", s.attached)
 		test(t, adapter, theirs)
 	})
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not happen within %s", what, patience)
+// ends reads c to its end in the background.
+func ends(c transport.Conn) <-chan error {
+	end := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := c.Read(); err != nil {
+				end <- err
+				return
+			}
 		}
+	}()
+	return end
+}
+
+func wantCode(t *testing.T, end <-chan error, code wire.CloseCode, reason string) {
+	t.Helper()
+	var closed *transport.CloseError
+	if err := sdktest.Receive(t, "end", end); !errors.As(err, &closed) || closed.Code != code || closed.Reason != reason {
+		t.Errorf("peer's Read = %v, want close code %d %q", err, code, reason)
 	}
 }
 
@@ -164,7 +181,7 @@ func TestStreamFrames(t *testing.T) {
 			if got, err := reader.Read(); err != nil || !bytes.Equal(got, sent) {
 				t.Errorf("%d bytes: Read = %d bytes, %v", n, len(got), err)
 			}
-			if err := receive(t, "write", done); err != nil {
+			if err := sdktest.Receive(t, "write", done); err != nil {
 				t.Error(err)
 			}
 		}
@@ -175,7 +192,7 @@ func TestStreamFrameTooLarge(t *testing.T) {
 	each(t, func(t *testing.T, reader, writer *Stream) {
 		end := ends(writer)
 		go func() { _ = writer.Write(bytes.Repeat([]byte{'x'}, wire.MaxFrame+1)) }()
-		if err := receive(t, "reader's end", ends(reader)); !strings.Contains(err.Error(), "262145") {
+		if err := sdktest.Receive(t, "reader's end", ends(reader)); !strings.Contains(err.Error(), "262145") {
 			t.Errorf("Read = %v, want an error that names the size", err)
 		}
 		wantCode(t, end, wire.CloseTooLarge, "frame too large")
@@ -188,16 +205,16 @@ func TestStreamMessageTooLarge(t *testing.T) {
 			end := ends(ours)
 			sent := make(chan struct{})
 			go func() { defer close(sent); _ = theirs.Send(&pb.Frame{Json: make([]byte, maxMessage+1)}) }()
-			if err := receive(t, "end", end); !strings.Contains(err.Error(), "message too large") {
+			if err := sdktest.Receive(t, "end", end); !strings.Contains(err.Error(), "message too large") {
 				t.Errorf("Read = %v, want that the message is too large", err)
 			}
-			if err := ours.Write([]byte("x")); !errors.Is(err, ErrClosed) {
-				t.Errorf("Write = %v, want ErrClosed", err)
+			if err := ours.Write([]byte("x")); !errors.Is(err, transport.ErrClosed) {
+				t.Errorf("Write = %v, want transport.ErrClosed", err)
 			}
 			if f, err := theirs.Recv(); err == nil {
 				t.Errorf("peer's Recv = %v, want the stream's end", f)
 			}
-			receive(t, "peer's Send returns", sent)
+			sdktest.Receive(t, "peer's Send returns", sent)
 		})
 	})
 	t.Run("of ours", func(t *testing.T) {
@@ -205,7 +222,7 @@ func TestStreamMessageTooLarge(t *testing.T) {
 			ourEnd, theirEnd := ends(ours), ends(theirs)
 			_ = ours.Write(make([]byte, maxMessage+1)) // the host's end says so itself, the adapter's can't
 			for name, end := range map[string]<-chan error{"ours": ourEnd, "theirs": theirEnd} {
-				if err := receive(t, name, end); err == nil || errors.Is(err, ErrClosed) {
+				if err := sdktest.Receive(t, name, end); err == nil || errors.Is(err, transport.ErrClosed) {
 					t.Errorf("%s = %v, want a broken stream", name, err)
 				}
 			}
@@ -252,13 +269,13 @@ func TestStreamClose(t *testing.T) {
 					t.Errorf("peer's Read = %q, %v, want what was written before Close", got, err)
 				}
 				wantCode(t, ends(theirs), c.code, c.want)
-				if err := receive(t, "our end", ourEnd); !errors.Is(err, ErrClosed) {
-					t.Errorf("our Read = %v, want ErrClosed", err)
+				if err := sdktest.Receive(t, "our end", ourEnd); !errors.Is(err, transport.ErrClosed) {
+					t.Errorf("our Read = %v, want transport.ErrClosed", err)
 				}
 				for _, s := range []*Stream{ours, theirs} {
 					_, read := s.Read()
-					if closed, wrote := s.Close(wire.CloseNormal, ""), s.Write([]byte("x")); closed != nil || !errors.Is(wrote, ErrClosed) || !errors.Is(read, ErrClosed) {
-						t.Errorf("after the end: Close = %v, Write = %v, Read = %v, want nil and twice ErrClosed", closed, wrote, read)
+					if closed, wrote := s.Close(wire.CloseNormal, ""), s.Write([]byte("x")); closed != nil || !errors.Is(wrote, transport.ErrClosed) || !errors.Is(read, transport.ErrClosed) {
+						t.Errorf("after the end: Close = %v, Write = %v, Read = %v, want nil and twice transport.ErrClosed", closed, wrote, read)
 					}
 				}
 			})
@@ -278,8 +295,8 @@ func TestStreamBothClose(t *testing.T) {
 		host, adapter := streams(t)
 		_, _ = host.Close(wire.CloseDraining, "host"), adapter.Close(wire.CloseNormal, "adapter")
 		for name, end := range map[string]<-chan error{"host": ends(host), "adapter": ends(adapter)} {
-			if err := receive(t, name, end); !errors.Is(err, ErrClosed) {
-				t.Errorf("%s: Read = %v, want ErrClosed", name, err)
+			if err := sdktest.Receive(t, name, end); !errors.Is(err, transport.ErrClosed) {
+				t.Errorf("%s: Read = %v, want transport.ErrClosed", name, err)
 			}
 		}
 	}
@@ -303,23 +320,23 @@ func TestStreamCloseOnce(t *testing.T) {
 		if f, err := theirs.Recv(); err == nil {
 			t.Errorf("peer's next Recv = %v, want the stream's end", f)
 		}
-		if err := receive(t, "our end", end); !errors.Is(err, ErrClosed) {
-			t.Errorf("Read = %v, want ErrClosed", err)
+		if err := sdktest.Receive(t, "our end", end); !errors.Is(err, transport.ErrClosed) {
+			t.Errorf("Read = %v, want transport.ErrClosed", err)
 		}
 	})
 }
 
-// ErrClosed is for who has called Close, also if the stream broke between two Reads.
+// transport.ErrClosed is for who has called Close, also if the stream broke between two Reads.
 func TestStreamBrokenOff(t *testing.T) {
 	s, socket := servePlugin(t)
 	p := dispense(t, socket)
 	host, adapter := attach(t, s, p)
 	host.cancel() // no close frame
-	until(t, "adapter's Write fails", func() bool { return adapter.Write([]byte("x")) != nil })
+	sdktest.Eventually(t, "adapter's Write fails", func() bool { return adapter.Write([]byte("x")) != nil })
 	for name, c := range map[string]*Stream{"host": host, "adapter": adapter} {
-		var closed *CloseError
-		if err := receive(t, name, ends(c)); errors.As(err, &closed) || errors.Is(err, ErrClosed) {
-			t.Errorf("%s: Read = %v, want neither a close code of the peer nor ErrClosed", name, err)
+		var closed *transport.CloseError
+		if err := sdktest.Receive(t, name, ends(c)); errors.As(err, &closed) || errors.Is(err, transport.ErrClosed) {
+			t.Errorf("%s: Read = %v, want neither a close code of the peer nor transport.ErrClosed", name, err)
 		}
 	}
 	_, _ = attach(t, s, p) // the plugin still serves
@@ -336,7 +353,7 @@ func TestStreamWriteHangs(t *testing.T) {
 		t.Parallel()
 		written, read := make(chan error, 1), ends(ours)
 		go func() { written <- ours.Write(frames...) }()
-		until(t, "Write begins", func() bool {
+		sdktest.Eventually(t, "Write begins", func() bool {
 			free := ours.writing.TryLock()
 			if free {
 				ours.writing.Unlock()
@@ -346,7 +363,7 @@ func TestStreamWriteHangs(t *testing.T) {
 		if closes {
 			_ = ours.Close(wire.CloseNormal, "")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), WriteTimeout+patience)
+		ctx, cancel := context.WithTimeout(t.Context(), transport.WriteTimeout+sdktest.Patience)
 		defer cancel()
 		for what, end := range map[string]<-chan error{"Write": written, "Read": read} {
 			select {
@@ -355,7 +372,7 @@ func TestStreamWriteHangs(t *testing.T) {
 					t.Errorf("%s = %v, want %q", what, err, want)
 				}
 			case <-ctx.Done():
-				t.Errorf("%s still hangs %s after its deadline", what, patience)
+				t.Errorf("%s still hangs %s after its deadline", what, sdktest.Patience)
 			}
 		}
 	}
@@ -363,7 +380,7 @@ func TestStreamWriteHangs(t *testing.T) {
 		eachRaw(t, func(t *testing.T, ours *Stream, _ half) { test(t, ours, false, "too slow") })
 	})
 	t.Run("to Close", func(t *testing.T) {
-		eachRaw(t, func(t *testing.T, ours *Stream, _ half) { test(t, ours, true, ErrClosed.Error()) })
+		eachRaw(t, func(t *testing.T, ours *Stream, _ half) { test(t, ours, true, transport.ErrClosed.Error()) })
 	})
 }
 
@@ -377,10 +394,10 @@ func TestStreamPing(t *testing.T) {
 	if err := errors.Join(adapter.Ping(), host.Ping()); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "both ends hear the health check", func() bool {
+	sdktest.Eventually(t, "both ends hear the health check", func() bool {
 		return host.Heard().After(hostHeard) && adapter.Heard().After(adapterHeard)
 	})
-	until(t, "the host knows how long it took", func() bool { return host.RoundTrip() > 0 })
+	sdktest.Eventually(t, "the host knows how long it took", func() bool { return host.RoundTrip() > 0 })
 	if took := adapter.RoundTrip(); took != 0 {
 		t.Errorf("the adapter's end, which does not ask, was answered within %s", took)
 	}
@@ -395,14 +412,14 @@ func BenchmarkRoundTrip(b *testing.B) {
 		roundTrips(b, host, adapter, frame)
 	})
 	b.Run("websocket", func(b *testing.B) {
-		accepted := make(chan *WebSocket, 1)
+		accepted := make(chan *transport.WebSocket, 1)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if c, err := Upgrade(w, r); err == nil {
+			if c, err := transport.Upgrade(w, r); err == nil {
 				accepted <- c
 			}
 		}))
 		b.Cleanup(server.Close)
-		adapter, err := Dial(b.Context(), strings.Replace(server.URL, "http", "ws", 1), nil)
+		adapter, err := transport.Dial(b.Context(), strings.Replace(server.URL, "http", "ws", 1), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -410,7 +427,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	})
 }
 
-func roundTrips(b *testing.B, host, adapter Conn, frame []byte) {
+func roundTrips(b *testing.B, host, adapter transport.Conn, frame []byte) {
 	b.Helper()
 	echoed := make(chan struct{})
 	go func() {

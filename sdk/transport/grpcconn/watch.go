@@ -1,14 +1,16 @@
-package transport
+package grpcconn
 
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
-// A write hangs if so many looks in a row have seen it: WriteTimeout in all.
+// A write hangs if so many looks in a row have seen it: transport.WriteTimeout in all.
 const (
 	watchLooks = 10
-	watchEvery = WriteTimeout / watchLooks
+	watchEvery = transport.WriteTimeout / watchLooks
 )
 
 // watch finds writes that hang, one at a time. A timer that is set for every

@@ -1,4 +1,4 @@
-package transport
+package grpcconn
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/steady"
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -34,7 +36,7 @@ type half interface {
 	Recv() (*pb.Frame, error)
 }
 
-// Stream is a Conn over the stream of a plugin, for both ends. What either end
+// Stream is a transport.Conn over the stream of a plugin, for both ends. What either end
 // sends as its last is a close frame; a stream that ends without one was broken.
 type Stream struct {
 	half   half
@@ -42,7 +44,7 @@ type Stream struct {
 	ask    func(context.Context) error // asks the far end for a sign of life; nil = it asks us
 	asking atomic.Bool
 	round  atomic.Int64 // how long the latest answer took, in nanoseconds; 0 = none came yet
-	heard  moment
+	heard  steady.Moment
 	closed atomic.Bool // Close was called
 	ended  atomic.Bool
 	stuck  atomic.Bool // a write took longer than it may
@@ -52,7 +54,7 @@ type Stream struct {
 	watch   watch
 }
 
-var _ Conn = (*Stream)(nil)
+var _ transport.Conn = (*Stream)(nil)
 
 func newStream(h half, cancel context.CancelFunc) *Stream {
 	s := &Stream{half: h, cancel: cancel}
@@ -64,12 +66,12 @@ func newStream(h half, cancel context.CancelFunc) *Stream {
 	return s
 }
 
-func (s *Stream) touch() { s.heard.note() }
+func (s *Stream) touch() { s.heard.Note() }
 
-// Read implements Conn.
+// Read implements transport.Conn.
 func (s *Stream) Read() ([]byte, error) {
 	if s.ended.Load() {
-		return nil, ErrClosed
+		return nil, transport.ErrClosed
 	}
 	for {
 		f, err := s.half.Recv()
@@ -77,9 +79,9 @@ func (s *Stream) Read() ([]byte, error) {
 		case err != nil:
 			return nil, s.finish(s.meaning(err))
 		case f.CloseCode != 0 && !s.closed.Load():
-			return nil, s.finish(&CloseError{Code: wire.CloseCode(f.CloseCode), Reason: clipReason(f.CloseReason)})
+			return nil, s.finish(&transport.CloseError{Code: wire.CloseCode(f.CloseCode), Reason: clipReason(f.CloseReason)})
 		case f.CloseCode != 0:
-			return nil, s.finish(ErrClosed) // both closed at once
+			return nil, s.finish(transport.ErrClosed) // both closed at once
 		case s.closed.Load():
 			continue // until the far end has seen our close frame
 		}
@@ -112,9 +114,9 @@ func (s *Stream) drain() {
 func (s *Stream) meaning(err error) error {
 	switch {
 	case s.stuck.Load():
-		return ErrSlow
+		return transport.ErrSlow
 	case s.closed.Load():
-		return ErrClosed
+		return transport.ErrClosed
 	case errors.Is(err, io.EOF):
 		return errors.New("stream ended without a close frame")
 	case status.Code(err) == codes.ResourceExhausted:
@@ -131,13 +133,13 @@ func (s *Stream) finish(err error) error {
 	return err
 }
 
-// Write implements Conn.
+// Write implements transport.Conn.
 func (s *Stream) Write(frames ...[]byte) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	switch {
 	case s.closed.Load() || s.ended.Load():
-		return ErrClosed
+		return transport.ErrClosed
 	case s.over.Load():
 		return errBroken
 	}
@@ -147,9 +149,9 @@ func (s *Stream) Write(frames ...[]byte) error {
 		if err := s.half.Send(&pb.Frame{Json: frame}); err != nil {
 			switch {
 			case s.stuck.Load():
-				return ErrSlow
+				return transport.ErrSlow
 			case s.ended.Load() || s.closed.Load():
-				return ErrClosed
+				return transport.ErrClosed
 			case s.over.Load():
 				return errBroken
 			}
@@ -159,7 +161,7 @@ func (s *Stream) Write(frames ...[]byte) error {
 	return nil
 }
 
-// Ping implements Conn: the host's end runs a health check in the background,
+// Ping implements transport.Conn: the host's end runs a health check in the background,
 // one at a time. The adapter's end does nothing, since the host asks anyway.
 func (s *Stream) Ping() error {
 	if s.ask == nil || s.asking.Swap(true) {
@@ -167,7 +169,7 @@ func (s *Stream) Ping() error {
 	}
 	go func() { // ends with its deadline
 		defer s.asking.Store(false)
-		ctx, cancel := context.WithTimeout(context.Background(), WriteTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), transport.WriteTimeout)
 		defer cancel()
 		began := time.Now()
 		if s.ask(ctx) == nil {
@@ -182,15 +184,15 @@ func (s *Stream) Ping() error {
 // answered; 0 = not known yet.
 func (s *Stream) RoundTrip() time.Duration { return time.Duration(s.round.Load()) }
 
-// Heard implements Conn.
-func (s *Stream) Heard() time.Time { return s.heard.time() }
+// Heard implements transport.Conn.
+func (s *Stream) Heard() time.Time { return s.heard.Time() }
 
-// Close implements Conn.
+// Close implements transport.Conn.
 func (s *Stream) Close(code wire.CloseCode, why string) error {
 	if s.closed.Swap(true) {
 		return nil
 	}
-	linger := time.AfterFunc(LingerTimeout, s.cancel)
+	linger := time.AfterFunc(transport.LingerTimeout, s.cancel)
 	go func() { // a write may hang; then the linger ends both
 		s.writing.Lock()
 		defer s.writing.Unlock()

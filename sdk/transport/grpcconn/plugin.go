@@ -1,4 +1,7 @@
-package transport
+// Package grpcconn carries frames through the gRPC stream of a plugin that
+// hashicorp/go-plugin has started, for both ends. It is apart from package
+// transport, so that a program which only opens a WebSocket links no gRPC.
+package grpcconn
 
 import (
 	"context"
@@ -12,6 +15,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 )
 
@@ -20,19 +24,12 @@ import (
 const (
 	PluginVersion = 1        // of pontoon.bridge.v1; the key of PluginSets
 	PluginName    = "bridge" // the one thing that go-plugin dispenses
-
-	CookieKey   = "PONTOON_PLUGIN"
-	CookieValue = "4f9d1a62c7b84e0c8f53b7d6a01e2c95"
 )
-
-// ExitConfig is the exit status of a plugin that can't work with its
-// configuration, EX_CONFIG of sysexits.h. Its last words say why.
-const ExitConfig = 78
 
 // Handshake is go-plugin's, for both ends. The cookie is no secret: it only
 // tells a program that the host started it from one that a person did.
 func Handshake() plugin.HandshakeConfig {
-	return plugin.HandshakeConfig{ProtocolVersion: PluginVersion, MagicCookieKey: CookieKey, MagicCookieValue: CookieValue}
+	return plugin.HandshakeConfig{ProtocolVersion: PluginVersion, MagicCookieKey: transport.CookieKey, MagicCookieValue: transport.CookieValue}
 }
 
 // PluginSets are the versions that this code speaks, for go-plugin. What

@@ -1,4 +1,4 @@
-package transport
+package grpcconn
 
 import (
 	"context"
@@ -17,9 +17,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 )
 
-// Started reports whether a host has started this process as a plugin.
-func Started(getenv func(string) string) bool { return getenv(CookieKey) == CookieValue }
-
 // Setup is what the host hands over before it attaches.
 type Setup struct {
 	Channel     string
@@ -27,8 +24,8 @@ type Setup struct {
 	HostVersion string
 }
 
-// PluginServer is the adapter's end of plugin mode. There is one in a process.
-type PluginServer struct {
+// Server is the adapter's end of plugin mode. There is one in a process.
+type Server struct {
 	pb.UnimplementedBridgeServer
 	setup    chan Setup  // holds one
 	once     atomic.Bool // Configure was called
@@ -41,9 +38,9 @@ type PluginServer struct {
 	current *Stream
 }
 
-// NewPluginServer makes the server; Serve runs it.
-func NewPluginServer() *PluginServer {
-	return &PluginServer{
+// NewServer makes the server; Serve runs it.
+func NewServer() *Server {
+	return &Server{
 		setup: make(chan Setup, 1), attached: make(chan *Stream), gone: make(chan struct{}),
 		stdout: os.Stdout, stderr: os.Stderr,
 	}
@@ -54,7 +51,7 @@ var ErrHostGone = errors.New("the host has ended the plugin's service")
 
 // Serve does the handshake on standard output, to which nothing may have been
 // written before, and serves until the host ends the service.
-func (s *PluginServer) Serve() {
+func (s *Server) Serve() {
 	defer close(s.gone)
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  Handshake(),
@@ -67,7 +64,7 @@ func (s *PluginServer) Serve() {
 }
 
 // alive notes every call of the host, its health checks above all.
-func (s *PluginServer) alive(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (s *Server) alive(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	s.mu.Lock()
 	if s.current != nil {
 		s.current.touch()
@@ -77,7 +74,7 @@ func (s *PluginServer) alive(ctx context.Context, req any, _ *grpc.UnaryServerIn
 }
 
 // Configure implements pb.BridgeServer.
-func (s *PluginServer) Configure(_ context.Context, r *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+func (s *Server) Configure(_ context.Context, r *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
 	if len(r.Config) > 0 && !json.Valid(r.Config) {
 		return nil, status.Error(codes.InvalidArgument, "config: found no JSON")
 	}
@@ -89,7 +86,7 @@ func (s *PluginServer) Configure(_ context.Context, r *pb.ConfigureRequest) (*pb
 }
 
 // Attach implements pb.BridgeServer.
-func (s *PluginServer) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame]) error {
+func (s *Server) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame]) error {
 	ctx, cancel := context.WithCancel(half.Context())
 	defer cancel()
 	stream := newStream(half, cancel)
@@ -107,7 +104,7 @@ func (s *PluginServer) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame])
 
 // Setup waits for the host's first call. What the adapter prints from then on
 // goes to the process's own standard output and error, where the host reads it.
-func (s *PluginServer) Setup(ctx context.Context) (Setup, error) {
+func (s *Server) Setup(ctx context.Context) (Setup, error) {
 	select {
 	case got := <-s.setup:
 		// go-plugin has put pipes of its own here, which nobody reads.
@@ -121,7 +118,7 @@ func (s *PluginServer) Setup(ctx context.Context) (Setup, error) {
 }
 
 // Accept waits until the host attaches, for the first time or again.
-func (s *PluginServer) Accept(ctx context.Context) (*Stream, error) {
+func (s *Server) Accept(ctx context.Context) (*Stream, error) {
 	select {
 	case stream := <-s.attached:
 		s.mu.Lock()
@@ -136,4 +133,4 @@ func (s *PluginServer) Accept(ctx context.Context) (*Stream, error) {
 }
 
 // Gone is closed when the host has ended the service.
-func (s *PluginServer) Gone() <-chan struct{} { return s.gone }
+func (s *Server) Gone() <-chan struct{} { return s.gone }

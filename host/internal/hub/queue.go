@@ -1,0 +1,30 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/store"
+)
+
+// queue is what of a channel waits for its far end: counted for one that does
+// not acknowledge, in a lane for each conversation for one that does.
+type queue struct {
+	*locked
+
+	backlog   int       // queued messages, committed or about to be
+	requeuing int       // of them, those that were sent and go back: not committed yet
+	requeued  bool      // some went back since drainOnce began
+	draining  bool      // drainAll runs …
+	again     bool      // … and must look once more
+	looked    time.Time // through the queue, for what is too old
+	peak      int       // the longest queue since TakePeaks
+
+	// While an adapter is attached that acknowledges.
+	lanes   map[string]*lane // by conversation
+	flights map[store.MessageID]*lane
+	ready   []*lane // that may have something to send
+	loaded  bool    // the lanes hold all that is queued
+	drafts  map[store.MessageID]*draft
+
+	stuck map[store.MessageID][]change // that the disk did not take yet
+}
