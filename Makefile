@@ -41,7 +41,7 @@ generate:
 	$(GO) run ./sdk/schema/generate
 
 fresh: generate
-	git diff --exit-code --stat -- host/internal/store/db host/internal/console sdk/transport/pb sdk/schema
+	git diff --exit-code --stat -- host/internal/ledger/sqlite/db host/internal/console sdk/transport/pb sdk/schema
 	$(GO) mod tidy -diff
 
 # Every fuzz target: a few inputs each here, and 20 seconds in `make fuzz`.

@@ -1,10 +1,14 @@
-// Package schema embeds the database migrations, in goose's format. They are
-// append-only: a released file never changes.
+// Package schema embeds the database migrations, in goose's format, one folder an
+// engine. They are append-only: a released file never changes.
 package schema
 
-import "embed"
+import (
+	"embed"
+	"io/fs"
+)
 
-// Migrations holds the numbered .sql files.
-//
-//go:embed *.sql
-var Migrations embed.FS
+//go:embed sqlite/*.sql
+var files embed.FS
+
+// SQLite holds the numbered .sql files of the SQLite engine.
+var SQLite, _ = fs.Sub(files, "sqlite") // the folder is above: there is no error

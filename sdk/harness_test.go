@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	awaits "github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -21,7 +22,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, toxic.Left()...) }
 
 const (
-	patience  = 10 * time.Second
+	patience  = awaits.Limit
 	testToken = "pnt_a-token-nobody-may-log"
 )
 
@@ -32,26 +33,12 @@ func quick() *timing {
 	}
 }
 
-// eventually polls until ok.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("%s: did not happen within %s", what, patience)
-}
+// eventually waits for a condition; what says which.
+var eventually = awaits.Until
 
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("%s: did not happen within %s", what, patience)
-		panic("unreachable")
-	}
+	return awaits.Value(t, what, c)
 }
 
 // testHost is a host on loopback that speaks real frames.

@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-const patience = 20 * time.Second
+const patience = await.Limit
 
 var quick = &timing{hello: time.Second, silence: 10 * time.Second, firstWait: 10 * time.Millisecond, lastWait: 50 * time.Millisecond, settled: time.Hour}
 

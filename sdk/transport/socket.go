@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -54,6 +55,9 @@ type socket struct {
 	input  *[]byte            // of inputs; nil = none
 	rest   []byte             // of input: what Read has not returned yet
 	err    error              // of readNow
+
+	writing atomic.Bool // text frames are being written, with a deadline of their own …
+	closing atomic.Bool // … which a close frame alone may shorten
 
 	mu     sync.Mutex // guards what follows
 	corked *[]byte
@@ -112,12 +116,23 @@ func (s *socket) send(frames [][]byte) error {
 	for _, f := range frames {
 		b = append(appendHeader(b, len(f)), f...)
 	}
-	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
-	_, err := s.Conn.Write(b)
+	err := s.writeAll(b)
 	if cap(b) <= 64<<10 {
 		*buf = b
 		readBuffers.Put(buf)
 	}
+	return err
+}
+
+// writeAll writes text frames within WriteTimeout.
+func (s *socket) writeAll(b []byte) error {
+	s.writing.Store(true)
+	defer s.writing.Store(false)
+	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
+	if s.closing.Load() { // its deadline may have come just before ours
+		_ = s.Conn.SetWriteDeadline(time.Now().Add(LingerTimeout))
+	}
+	_, err := s.Conn.Write(b)
 	return err
 }
 
@@ -156,9 +171,15 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// SetWriteDeadline puts our limit in place of gorilla's "none", which comes
-// with every frame; while frames are gathered, uncork sets it once for all.
+// SetWriteDeadline is what gorilla calls before each frame. A pong has a second,
+// which must not cut short what a slow peer has for the text frames that are
+// being written: the pong waits for their end. A text frame comes with "none",
+// in whose place our limit is put; while frames are gathered, uncork sets it
+// once for all.
 func (s *socket) SetWriteDeadline(t time.Time) error {
+	if s.writing.Load() && !s.closing.Load() {
+		return nil
+	}
 	if t.IsZero() {
 		s.mu.Lock()
 		corked := s.corked != nil
@@ -186,9 +207,7 @@ func (s *socket) uncork() error {
 	if len(*b) == 0 {
 		return nil
 	}
-	// Here, since a pong in between may have set a shorter one.
-	_ = s.Conn.SetWriteDeadline(time.Now().Add(WriteTimeout))
-	_, err := s.Conn.Write(*b)
+	err := s.writeAll(*b)
 	if cap(*b) <= 64<<10 {
 		readBuffers.Put(b)
 	}

@@ -18,8 +18,10 @@ type Conn interface {
 	// connection is closed and its resources are freed. Whoever owns a Conn
 	// must read until then. The error is a *CloseError if the peer said why.
 	Read() ([]byte, error)
-	// Write sends all frames in one socket write and fails after WriteTimeout.
-	// After an error it is unknown which frames arrived.
+	// Write sends the frames in order, as many in one socket write as are not
+	// larger together than wire.MaxFrame, and fails if the peer takes longer than
+	// WriteTimeout for one of these writes. After an error it is unknown which
+	// frames arrived.
 	Write(frames ...[]byte) error
 	// Ping asks the peer for a sign of life.
 	Ping() error
@@ -38,9 +40,9 @@ const (
 // ErrClosed is what Read returns after the connection was closed from this side.
 var ErrClosed = errors.New("connection closed")
 
-// ErrSlow is wrapped by what Write and Read return when the peer took nothing for
-// WriteTimeout.
-var ErrSlow = fmt.Errorf("too slow: read nothing for %s", WriteTimeout)
+// ErrSlow is wrapped by what Write and Read return when the peer took longer than
+// WriteTimeout for one write.
+var ErrSlow = fmt.Errorf("too slow: did not read what was sent within %s", WriteTimeout)
 
 // CloseError is the peer's close frame.
 type CloseError struct {

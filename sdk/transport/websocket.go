@@ -211,6 +211,30 @@ func (c *WebSocket) finish(err error) error {
 
 // Write implements Conn.
 func (c *WebSocket) Write(frames ...[]byte) error {
+	for len(frames) > 0 {
+		n := atOnce(frames)
+		if err := c.write(frames[:n]); err != nil {
+			return err
+		}
+		frames = frames[n:]
+	}
+	return nil
+}
+
+// atOnce is how many of the frames one socket write takes: as many as are no
+// larger together than the largest frame, and at least one. What a peer must
+// read within WriteTimeout is then the same however much waits for it.
+func atOnce(frames [][]byte) int {
+	size := 0
+	for i, f := range frames {
+		if size += len(f); size > wire.MaxFrame && i > 0 {
+			return i
+		}
+	}
+	return len(frames)
+}
+
+func (c *WebSocket) write(frames [][]byte) error {
 	if c.host {
 		return slow(c.socket.send(frames))
 	}
@@ -260,6 +284,7 @@ func (c *WebSocket) Close(code wire.CloseCode, why string) error {
 	if c.closed.Swap(true) {
 		return nil
 	}
+	c.socket.closing.Store(true)
 	deadline := time.Now().Add(LingerTimeout)
 	err := c.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(int(code), why), deadline)
 	c.said.Done()

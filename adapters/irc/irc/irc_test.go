@@ -16,6 +16,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,10 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of a test.
-const patience = 10 * time.Second
+const patience = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // quick is defaultTiming for tests.
 var quick = timing{
@@ -142,16 +146,6 @@ func (b *bench) say(to sdk.Target, text string) {
 	defer cancel()
 	if _, err := b.Send(ctx, to, text); err != nil {
 		b.t.Fatalf("send: %v", err)
-	}
-}
-
-// eventually polls until ok.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", patience, what)
-		}
 	}
 }
 

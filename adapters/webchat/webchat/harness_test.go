@@ -20,10 +20,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // within bounds everything that a test waits for.
-const within = 20 * time.Second
+const within = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // hostBinary is the real host, built once.
 var hostBinary string
@@ -50,18 +54,6 @@ func TestMain(m *testing.M) {
 		}
 		return code
 	}())
-}
-
-// eventually polls until ok.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(within)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %s", what, within)
-		}
-		time.Sleep(10 * time.Millisecond) // between two polls
-	}
 }
 
 // buffer collects output while it is written.

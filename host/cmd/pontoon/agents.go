@@ -14,8 +14,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // agents are the kinds of agents with what serves their connections.
@@ -26,7 +27,7 @@ type agents struct {
 
 // openAgents names the kinds of agents and makes those of the database. url is
 // where others reach the host.
-func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, gate *auth.Gate, failures *netguard.Failures, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
+func openAgents(ctx context.Context, c config.Serve, st *sqlite.Store, h *hub.Hub, gate *auth.Gate, failures *netguard.Failures, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
 	adopt := adopter{store: st, roster: r, hub: h, log: log}
 	a := &agents{
 		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log}),
@@ -34,7 +35,7 @@ func openAgents(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub
 	}
 	r.Register("echo", agent.Kind{
 		About: "Answers what it is told; built in",
-		Make:  func(store.Agent) (hub.Agent, error) { return &agent.Echo{Assets: url + "/assets/"}, nil },
+		Make:  func(ledger.Agent) (hub.Agent, error) { return &agent.Echo{Assets: url + "/assets/"}, nil },
 	})
 	r.Register(agent.SocketKind, a.sockets.Kind())
 	r.Register(agentbridle.Kind, a.bridles.Kind())
@@ -61,7 +62,7 @@ const maxAdopted = 256
 
 // adopter makes rows of agents that nobody made before they came.
 type adopter struct {
-	store  *store.Store
+	store  *sqlite.Store
 	roster *agent.Roster
 	hub    *hub.Hub
 	log    *slog.Logger
@@ -80,8 +81,8 @@ func (a *adopter) bridle(ctx context.Context, name string) error {
 	if a.made >= maxAdopted {
 		return fmt.Errorf("%d agents came that nobody had made, which is the limit until the host starts again", maxAdopted)
 	}
-	row, err := a.store.CreateAgent(ctx, store.Agent{ID: uuid.NewString(), Name: name, Kind: agentbridle.Kind, Enabled: true}, nil,
-		store.Change{Actor: "PONTOON_BRIDLE_API_KEY", Action: "agent.create", Detail: []byte(`{"kind":"bridle"}`)})
+	row, err := a.store.CreateAgent(ctx, ledger.Agent{ID: uuid.NewString(), Name: name, Kind: agentbridle.Kind, Enabled: true}, nil,
+		ledger.Change{Actor: "PONTOON_BRIDLE_API_KEY", Action: "agent.create", Detail: []byte(`{"kind":"bridle"}`)})
 	if err != nil {
 		return err
 	}

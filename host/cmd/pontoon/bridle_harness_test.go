@@ -14,7 +14,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 const (
@@ -38,14 +39,14 @@ func startBridle(t *testing.T, names ...string) *bridleHost {
 	if err := os.MkdirAll(h.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Open(t.Context(), h.data, store.Options{})
+	s, err := sqlite.Open(t.Context(), h.data, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
 		b.keys[name] = auth.Generate(auth.AgentKeyPrefix)
 		secret := auth.NewToken(b.keys[name], time.Time{})
-		if _, err := s.CreateAgent(t.Context(), store.Agent{ID: "id-" + name, Name: name, Kind: "bridle", Enabled: true}, &secret, store.Change{Actor: "test", Action: "agent.create", Detail: json.RawMessage("{}")}); err != nil {
+		if _, err := s.CreateAgent(t.Context(), ledger.Agent{ID: "id-" + name, Name: name, Kind: "bridle", Enabled: true}, &secret, ledger.Change{Actor: "test", Action: "agent.create", Detail: json.RawMessage("{}")}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // lifeView is a message with what happened to it, as the commands print it.
@@ -113,8 +113,8 @@ func checkReason(reason string) error {
 	if reason == "" {
 		return nil
 	}
-	names := make([]string, len(store.Reasons))
-	for i, r := range store.Reasons {
+	names := make([]string, len(ledger.Reasons))
+	for i, r := range ledger.Reasons {
 		names[i] = string(r)
 	}
 	return oneOf("reason", reason, names...)

@@ -21,7 +21,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 )
 
@@ -101,7 +101,7 @@ func checkData(dir string) []finding {
 }
 
 // kept are the files of a data directory that are for the host alone.
-var kept = []string{store.File, "attachments.key"}
+var kept = []string{sqlite.File, "attachments.key"}
 
 // checkModes looks who else can read what the host keeps, and whether it is this
 // user's: a host of the same user could not write it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 const (
@@ -55,7 +55,7 @@ func checkBackup(dir string) finding {
 }
 
 func checkSpace(dir string) finding {
-	space, err := store.SpaceIn(dir)
+	space, err := sqlite.SpaceIn(dir)
 	f := finding{checkOK, "free space", fmt.Sprintf("%s for the data directory, %s of it kept back", size(int64(space.Free)), size(int64(space.Spare)))}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
@@ -72,7 +72,7 @@ func checkSpace(dir string) finding {
 
 // checkDatabase reads the database, also while a host writes to it.
 func checkDatabase(ctx context.Context, dir string, patience time.Duration) []finding {
-	i, err := store.Inspect(ctx, dir, patience)
+	i, err := sqlite.Inspect(ctx, dir, patience)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []finding{{checkWarn, "database", "is not there yet: the first start makes it"}}
@@ -103,7 +103,7 @@ func checkDatabase(ctx context.Context, dir string, patience time.Duration) []fi
 }
 
 // checkContent looks at what the messages tell.
-func checkContent(i store.Inspection, now time.Time) []finding {
+func checkContent(i sqlite.Inspection, now time.Time) []finding {
 	if i.Fault != nil || i.Schema != i.Newest {
 		return nil // not read
 	}

@@ -109,7 +109,7 @@ func faults() []fault {
 		{mode: "junk", injected: "malformed frames, frames for another channel", kind: harmless, after: junkAnswered},
 		{mode: "empty", injected: "1,000 empty frames", kind: harmless},
 		{mode: "flood", long: true, injected: "frames as fast as it can for 3 s", kind: harmless, after: floodAnswered},
-		{mode: "flood-deaf", injected: "the same, reading no answers", kind: slow, reason: "too slow: read nothing for 10s"},
+		{mode: "flood-deaf", injected: "the same, reading no answers", kind: slow, reason: "too slow: did not read what was sent within 10s"},
 		{mode: "close-1000", injected: "ends its stream, runs on", reason: "ended its stream: closed by the peer with code 1000: enough"},
 		{mode: "close-lie", injected: "ends its stream with a code out of range and 5 KB of escapes", reason: "ended its stream"},
 		{mode: "detach", injected: "returns from Attach, runs on", reason: "ended its stream"},

@@ -13,9 +13,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // fronts are the front ends, each on a channel of its own, with Socket.IO for
@@ -26,7 +26,7 @@ type fronts struct {
 	io       *socketio.Server
 }
 
-func openFronts(ctx context.Context, c config.Serve, st *store.Store, files *attach.Store, h *hub.Hub, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
+func openFronts(ctx context.Context, c config.Serve, st *sqlite.Store, files *attach.Store, h *hub.Hub, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
 	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: h, Log: log})
 	if err != nil {
 		return nil, err

@@ -23,11 +23,15 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/browser"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // wait bounds everything that a test waits for.
-const wait = 20 * time.Second
+const wait = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // baseEnv is what every program gets of our environment: what finds other
 // programs, and no second of waiting at its end for the race detector's sake.
@@ -470,18 +474,6 @@ func (h *host) refused(token string) {
 		h.t.Fatalf("register_ack: %v", ack)
 	}
 	p.closed(int(wire.CloseRefused))
-}
-
-// eventually polls until ok.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(wait)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after %s", what, wait)
-		}
-		time.Sleep(10 * time.Millisecond) // between two polls
-	}
 }
 
 // lines reads a stream line by line.

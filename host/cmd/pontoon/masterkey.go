@@ -13,8 +13,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // masterKeyFlag is that of the commands which seal or open secrets.
@@ -30,10 +30,10 @@ func (o *clientOptions) masterKey() secrets.Source {
 
 // sealing is how the host's store keeps secrets. note is told which file a key was
 // made in.
-func sealing(from secrets.Source, roster *agent.Roster, note func(file string)) store.Sealing {
-	return store.Sealing{
+func sealing(from secrets.Source, roster *agent.Roster, note func(file string)) sqlite.Sealing {
+	return sqlite.Sealing{
 		Secret: roster.Secret,
-		Key: func(try func(store.Sealer) (int, error)) (store.Sealer, error) {
+		Key: func(try func(sqlite.Sealer) (int, error)) (sqlite.Sealer, error) {
 			key, made, err := from.Choose(tryKey(try))
 			if err != nil {
 				return nil, err
@@ -47,7 +47,7 @@ func sealing(from secrets.Source, roster *agent.Roster, note func(file string)) 
 }
 
 // tryKey is what a key is tried with: no key is no sealer.
-func tryKey(try func(store.Sealer) (int, error)) func(*secrets.Key) (int, error) {
+func tryKey(try func(sqlite.Sealer) (int, error)) func(*secrets.Key) (int, error) {
 	return func(k *secrets.Key) (int, error) {
 		if k == nil {
 			return try(nil)
@@ -58,7 +58,7 @@ func tryKey(try func(store.Sealer) (int, error)) func(*secrets.Key) (int, error)
 
 // tryData tries a key with the database of a data directory.
 func tryData(ctx context.Context, dir string) func(*secrets.Key) (int, error) {
-	return tryKey(func(k store.Sealer) (int, error) { return store.Try(ctx, dir, k) })
+	return tryKey(func(k sqlite.Sealer) (int, error) { return sqlite.Try(ctx, dir, k) })
 }
 
 // restoredSecrets says how many secrets a backup brought, and if the key here
@@ -114,7 +114,7 @@ func checkMasterKey(ctx context.Context, o *clientOptions) []finding {
 		return nil // checkData told it
 	}
 	from := o.masterKey()
-	sealed, err := store.Try(ctx, o.data, nil)
+	sealed, err := sqlite.Try(ctx, o.data, nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return []finding{{checkWarn, what, "what is sealed can't be looked at: " + err.Error()}}
 	}
@@ -128,7 +128,7 @@ func checkMasterKey(ctx context.Context, o *clientOptions) []finding {
 		return []finding{{checkFail, what, err.Error()}}
 	}
 	found := []finding{{checkOK, what, fmt.Sprintf("%s in %s opens the %d sealed secrets", key.ID(), from, sealed)}}
-	if _, err := store.Try(ctx, o.data, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := sqlite.Try(ctx, o.data, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		found[0] = finding{checkFail, what, "the key in " + from.String() + " does not open the sealed secrets: " + err.Error()}
 	}
 	if from.Env == "" {

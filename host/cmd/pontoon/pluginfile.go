@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
 )
 
@@ -35,7 +35,7 @@ func (f *pluginFile) add(cmd *cobra.Command) {
 // commands look at has no value of one in it.
 func (f *pluginFile) load(ctx context.Context) ([]config.Plugin, error) {
 	return loadPlugins(f.name, f.cmd.Flags().Changed("plugins"), config.Lookup{Env: os.LookupEnv, Secret: func(name string) (string, bool, error) {
-		names, err := store.SecretNames(ctx, f.o.data)
+		names, err := sqlite.SecretNames(ctx, f.o.data)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}

@@ -11,7 +11,8 @@ import (
 	"syscall"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
@@ -25,10 +26,10 @@ func loadPlugins(file string, named bool, from config.Lookup) ([]config.Plugin, 
 }
 
 // loader reads the file of plugins, with secrets of the store as they are then.
-func loader(ctx context.Context, c config.Serve, st *store.Store) func() ([]config.Plugin, error) {
+func loader(ctx context.Context, c config.Serve, st *sqlite.Store) func() ([]config.Plugin, error) {
 	secret := func(name string) (string, bool, error) {
 		value, err := st.SecretValue(ctx, name)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, ledger.ErrNotFound) {
 			return "", false, nil
 		}
 		return value, err == nil, err

@@ -14,14 +14,15 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // past fills a data directory as a host would have some days ago.
 type past struct {
 	t     *testing.T
 	dir   string
-	store *store.Store
+	store *sqlite.Store
 	files *attach.Store
 	now   time.Time
 }
@@ -30,7 +31,7 @@ func newPast(t *testing.T, days int) *past {
 	t.Helper()
 	p := &past{t: t, dir: filepath.Join(t.TempDir(), "data"), now: time.Now().AddDate(0, 0, -days)}
 	var err error
-	p.store, err = store.Open(t.Context(), p.dir, store.Options{Now: func() time.Time { return p.now }, Names: attach.Names})
+	p.store, err = sqlite.Open(t.Context(), p.dir, sqlite.Options{Now: func() time.Time { return p.now }, Names: attach.Names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,9 @@ func newPast(t *testing.T, days int) *past {
 	return p
 }
 
-func (p *past) channel(name string) (store.Channel, *store.Conversation) {
+func (p *past) channel(name string) (ledger.Channel, *sqlite.Conversation) {
 	p.t.Helper()
-	row, err := p.store.CreateChannel(p.t.Context(), store.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}, nil, store.Change{})
+	row, err := p.store.CreateChannel(p.t.Context(), ledger.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}, nil, ledger.Change{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func (p *past) channel(name string) (store.Channel, *store.Conversation) {
 }
 
 // file keeps an attachment of the channel.
-func (p *past) file(row store.Channel, content string) attach.Object {
+func (p *past) file(row ledger.Channel, content string) attach.Object {
 	p.t.Helper()
 	o, err := p.files.PutBytes(p.t.Context(), row.ID, []byte(content), attach.Claim{})
 	if err != nil {
@@ -68,7 +69,7 @@ func (p *past) file(row store.Channel, content string) attach.Object {
 }
 
 // say commits n messages of this text, each with these attachments.
-func (p *past) say(c *store.Conversation, n int, text string, files ...attach.Object) {
+func (p *past) say(c *sqlite.Conversation, n int, text string, files ...attach.Object) {
 	p.t.Helper()
 	var parts []byte
 	if len(files) > 0 {
@@ -81,7 +82,7 @@ func (p *past) say(c *store.Conversation, n int, text string, files ...attach.Ob
 	var wg sync.WaitGroup
 	for range n {
 		wg.Add(1)
-		p.store.Append(&store.Unit{Conversation: c, Out: []store.Row{{Direction: store.Out, State: store.Sent, Text: text, Parts: parts}}, Done: func(r store.Result) {
+		p.store.Append(&sqlite.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text, Parts: parts}}, Done: func(r sqlite.Result) {
 			if r.Err != nil {
 				p.t.Error(r.Err)
 			}

@@ -16,8 +16,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 func secretCommand(o *clientOptions) *cobra.Command {
@@ -198,7 +199,7 @@ func (o *clientOptions) held(command string, fn func() error) (err error) {
 	if _, err := os.Stat(o.data); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	release, err := store.Lock(o.data)
+	release, err := sqlite.Lock(o.data)
 	if err != nil {
 		return fmt.Errorf("%w: stop that host, run %s again, then start it", err, command)
 	}
@@ -207,18 +208,18 @@ func (o *clientOptions) held(command string, fn func() error) (err error) {
 }
 
 // offlineChange is the audit line of who has the data directory.
-func offlineChange(action string, detail any) store.Change {
+func offlineChange(action string, detail any) ledger.Change {
 	b, err := json.Marshal(detail)
 	if err != nil {
 		b = []byte("{}")
 	}
-	return store.Change{Actor: "command line", Action: action, Detail: b}
+	return ledger.Change{Actor: "command line", Action: action, Detail: b}
 }
 
 func (o *clientOptions) rotateKey(ctx context.Context) (r rotated, err error) {
 	from := o.masterKey()
 	return r, o.held("pontoon secret rotate-key", func() error {
-		sealed, err := store.Try(ctx, o.data, nil)
+		sealed, err := sqlite.Try(ctx, o.data, nil)
 		if err != nil {
 			return err
 		}
@@ -234,7 +235,7 @@ func (o *clientOptions) rotateKey(ctx context.Context) (r rotated, err error) {
 			return err
 		}
 		r = rotated{Key: next.ID()}
-		r.Sealed, err = store.Reseal(ctx, o.data, former, next, offlineChange("secret.rotate-key", map[string]string{"from": former.ID(), "to": next.ID()}), func() error {
+		r.Sealed, err = sqlite.Reseal(ctx, o.data, former, next, offlineChange("secret.rotate-key", map[string]string{"from": former.ID(), "to": next.ID()}), func() error {
 			if from.Env != "" {
 				return nil
 			}
@@ -302,12 +303,12 @@ func secretForget(o *clientOptions) *cobra.Command {
 }
 
 func (o *clientOptions) forget(ctx context.Context, yes bool) ([]string, error) {
-	var key store.Sealer // not a nil *seal.Key in it
+	var key sqlite.Sealer // not a nil *seal.Key in it
 	switch k, err := o.masterKey().Read(); {
 	case err == nil:
 		key = k
 	case !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}
-	return store.Forget(ctx, o.data, key, offlineChange("secret.forget", nil), !yes)
+	return sqlite.Forget(ctx, o.data, key, offlineChange("secret.forget", nil), !yes)
 }

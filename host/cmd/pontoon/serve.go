@@ -26,10 +26,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/console"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
 
@@ -97,7 +98,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	roster := agent.NewRoster(log)
 	hello := greeting{dir: c.Data}
-	st, err := openStore(ctx, c.Data, store.Options{Log: log, MaxBytes: limit, Names: attach.Names, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
+	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	return advise(run.serve(ctx), c.Data)
 }
 
-func closeStore(st *store.Store, log *slog.Logger) {
+func closeStore(st *sqlite.Store, log *slog.Logger) {
 	if err := st.Close(); err != nil {
 		log.Error("store not closed cleanly", "error", err)
 	}
@@ -185,11 +186,11 @@ func newLog(out io.Writer, verbose bool) *slog.Logger {
 }
 
 // openFiles opens the attachments, which are reached at url.
-func openFiles(c config.Serve, url string, st *store.Store, log *slog.Logger) (*attach.Store, error) {
+func openFiles(c config.Serve, url string, st *sqlite.Store, log *slog.Logger) (*attach.Store, error) {
 	private := []string{c.Plugins, c.TLSKey, c.MasterKey.File}
 	return attach.Open(c.Data, attach.Options{
 		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: slices.DeleteFunc(private, func(name string) bool { return name == "" }),
-		Room: func(bytes int64) error { return store.RoomFor(c.Data, bytes) },
+		Room: func(bytes int64) error { return sqlite.RoomFor(c.Data, bytes) },
 	})
 }
 
@@ -214,7 +215,7 @@ func book(c config.Serve) *framelog.Book {
 }
 
 // newAccount makes the operator's account.
-func newAccount(dir, url string, st *store.Store, limiter auth.Limiter, gate *auth.Gate) *auth.Account {
+func newAccount(dir, url string, st *sqlite.Store, limiter auth.Limiter, gate *auth.Gate) *auth.Account {
 	return auth.NewAccount(auth.AccountOptions{
 		Store: st, Dir: dir, Limiter: limiter, Failures: &gate.Failures, Now: time.Now,
 		URL: func(code string) string { return url + console.Path + "setup?code=" + code },
@@ -241,7 +242,7 @@ func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures 
 
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
-func openStore(ctx context.Context, dir string, o store.Options) (*store.Store, error) {
+func openStore(ctx context.Context, dir string, o sqlite.Options) (*sqlite.Store, error) {
 	if err := backup.CutOff(dir); err != nil {
 		return nil, err
 	}
@@ -252,13 +253,13 @@ func openStore(ctx context.Context, dir string, o store.Options) (*store.Store, 
 		}
 		return err
 	}
-	st, err := store.Open(ctx, dir, o)
+	st, err := sqlite.Open(ctx, dir, o)
 	return st, advise(err, dir)
 }
 
 // advise tells of damage what can be done about it.
 func advise(err error, dir string) error {
-	if !errors.Is(err, store.ErrCorrupt) {
+	if !errors.Is(err, ledger.ErrCorrupt) {
 		return err
 	}
 	if newest, ok := backup.Newest(dir); ok {
@@ -268,7 +269,7 @@ func advise(err error, dir string) error {
 }
 
 // newSupervisor reads plugins.yaml and makes what will run them.
-func newSupervisor(ctx context.Context, c config.Serve, st *store.Store, h *hub.Hub, slots *bridge.Slots, log *slog.Logger) (*supervisor.Supervisor, error) {
+func newSupervisor(ctx context.Context, c config.Serve, st *sqlite.Store, h *hub.Hub, slots *bridge.Slots, log *slog.Logger) (*supervisor.Supervisor, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
@@ -285,7 +286,7 @@ type services struct {
 	log        *slog.Logger
 	srv        *http.Server
 	network    *network
-	store      *store.Store
+	store      *sqlite.Store
 	hub        *hub.Hub
 	gate       *auth.Gate
 	slots      *bridge.Slots

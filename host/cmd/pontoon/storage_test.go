@@ -447,7 +447,7 @@ func downgraded(t *testing.T, file string, down func(*goose.Provider) error) int
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.Migrations)
+	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
 	if err != nil {
 		t.Fatal(err)
 	}

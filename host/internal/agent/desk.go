@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -18,7 +19,7 @@ import (
 // time: a newer one takes over what the older had not ended.
 type Desk struct {
 	host   *Sockets
-	row    store.Agent
+	row    ledger.Agent
 	window chan struct{} // one for each turn that has not ended
 	closed chan struct{} // closed by Close, which is called once
 
@@ -29,7 +30,7 @@ type Desk struct {
 	changed chan struct{}
 	turns   map[string]*task // that have not ended, by turn_id
 	ended   []string         // turn_ids of those that have, oldest first; at most maxEnded
-	unseen  store.MessageID  // the newest turn that ended while the agent was away, or before this desk
+	unseen  ledger.MessageID // the newest turn that ended while the agent was away, or before this desk
 	sent    sent
 }
 
@@ -43,7 +44,7 @@ var (
 	_ Keyed        = (*Desk)(nil)
 )
 
-func newDesk(s *Sockets, row store.Agent) *Desk {
+func newDesk(s *Sockets, row ledger.Agent) *Desk {
 	return &Desk{host: s, row: row, window: make(chan struct{}, agentwire.Window), closed: make(chan struct{}), changed: make(chan struct{}), left: time.Now(), turns: map[string]*task{}}
 }
 
@@ -122,7 +123,7 @@ func (d *Desk) resumed(last string, open []*task) *agentwire.Resumed {
 	if len(open) > 0 {
 		r.From = open[0].id
 	}
-	id, err := store.ParseMessageID(last)
+	id, err := ledger.ParseMessageID(last)
 	switch {
 	case err != nil:
 		r.Gap = "the turn_id is none of this host's"
@@ -313,8 +314,8 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 // unknown is what is wrong with a turn that is not open here: one that a host
 // before this one had handed over is open as soon as it is handed over again.
 func (d *Desk) unknown(turn string) error {
-	if id, err := store.ParseMessageID(turn); err == nil {
-		if e, err := d.host.Store.Message(d.host.ctx, id); err == nil && e.Direction == store.In && e.State == store.Received {
+	if id, err := ledger.ParseMessageID(turn); err == nil {
+		if e, err := d.host.Store.Message(d.host.ctx, id); err == nil && e.Direction == ledger.In && e.State == ledger.Received {
 			return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
 		}
 	}
@@ -335,7 +336,7 @@ func notOpen(turn string) error {
 
 // answer tells the agent what became of a frame: in an acknowledgement if it has
 // an id, else only what is wrong.
-func (d *Desk) answer(f *agentwire.FromAgent, id store.MessageID, err error) {
+func (d *Desk) answer(f *agentwire.FromAgent, id ledger.MessageID, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	own := ownID(f)
@@ -357,7 +358,7 @@ func (d *Desk) answer(f *agentwire.FromAgent, id store.MessageID, err error) {
 	}
 }
 
-func ackOf(f *agentwire.FromAgent, id store.MessageID) *agentwire.FromHost {
+func ackOf(f *agentwire.FromAgent, id ledger.MessageID) *agentwire.FromHost {
 	a := &agentwire.Ack{MessageID: f.MessageID, OK: true}
 	if id != 0 {
 		a.ID = id.String()
@@ -381,7 +382,7 @@ func (d *Desk) fault(f *agentwire.FromAgent, err error) *wire.Error {
 		return &wire.Error{Code: wire.CodeNotSupported, Message: "agent: " + err.Error(), Ref: f.MessageID}
 	case errors.Is(err, hub.ErrNotAttached), errors.Is(err, hub.ErrQueueFull):
 		return &wire.Error{Code: wire.CodeNotSupported, Message: "conversation_id: " + err.Error(), Ref: f.MessageID}
-	case store.Failing(err):
+	case sqlite.Failing(err):
 		return &wire.Error{Code: wire.CodeStorageUnavailable, Message: "nothing was stored: send it again later", Ref: f.MessageID}
 	}
 	d.host.Log.Error("agent's frame not taken", "agent", d.row.Name, "type", f.Type, "error", err)

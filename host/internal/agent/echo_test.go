@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -112,7 +112,7 @@ type said struct {
 	fail error
 }
 
-func (s *said) Send(_ context.Context, m message.Message) (store.MessageID, error) {
+func (s *said) Send(_ context.Context, m message.Message) (ledger.MessageID, error) {
 	s.log = append(s.log, "send "+m.Text)
 	return 1, s.fail
 }
@@ -120,7 +120,7 @@ func (s *said) Transfer(_ context.Context, agent, _ string) error {
 	s.log = append(s.log, "transfer "+agent)
 	return s.fail
 }
-func (s *said) Last(_ context.Context, m message.Message, _ func(store.MessageID, error)) error {
+func (s *said) Last(_ context.Context, m message.Message, _ func(ledger.MessageID, error)) error {
 	s.log = append(s.log, "last "+m.Text)
 	return s.fail
 }

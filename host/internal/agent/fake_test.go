@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -23,7 +23,7 @@ type spoken struct {
 
 var _ hub.Reply = (*spoken)(nil)
 
-func (s *spoken) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
+func (s *spoken) Send(ctx context.Context, m message.Message) (ledger.MessageID, error) {
 	if err := context.Cause(ctx); err != nil {
 		return 0, err
 	}
@@ -36,10 +36,10 @@ func (s *spoken) Send(ctx context.Context, m message.Message) (store.MessageID, 
 		}
 	}
 	s.lines, s.messages = append(s.lines, line), append(s.messages, m)
-	return store.MessageID(len(s.messages)), nil
+	return ledger.MessageID(len(s.messages)), nil
 }
 
-func (s *spoken) Last(ctx context.Context, m message.Message, stored func(store.MessageID, error)) error {
+func (s *spoken) Last(ctx context.Context, m message.Message, stored func(ledger.MessageID, error)) error {
 	id, err := s.Send(ctx, m)
 	if err == nil && stored != nil {
 		stored(id, nil)

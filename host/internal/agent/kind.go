@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // MaxConfig bounds an agent's config.
@@ -37,7 +37,7 @@ type Kind struct {
 	// Make makes the agent of a row that is enabled and was checked. If it is an
 	// io.Closer it is closed when the row changes or goes, after nobody finds it
 	// any more; its turns may still run then.
-	Make func(row store.Agent) (hub.Agent, error)
+	Make func(row ledger.Agent) (hub.Agent, error)
 }
 
 // Field describes one field of a kind's config.

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // ErrUnknownKind is the error of a kind that was not registered.
@@ -35,7 +36,7 @@ type Roster struct {
 
 // member is a row with its agent.
 type member struct {
-	row   store.Agent
+	row   ledger.Agent
 	agent hub.Agent
 }
 
@@ -81,7 +82,7 @@ func (r *Roster) Secret(kind, field string) bool {
 
 // Check says what is wrong with an agent that is about to be stored. The error
 // names the config's field, or is ErrUnknownKind.
-func (r *Roster) Check(row store.Agent) error {
+func (r *Roster) Check(row ledger.Agent) error {
 	k, ok := r.kinds[row.Kind]
 	if !ok {
 		return fmt.Errorf("%w: found %.80q, expected %s", ErrUnknownKind, row.Kind, strings.Join(r.Kinds(), ", "))
@@ -93,7 +94,7 @@ func (r *Roster) Check(row store.Agent) error {
 const loadPage = 500
 
 // Load makes the agents of all rows. One that can't be made is away.
-func (r *Roster) Load(ctx context.Context, st *store.Store) error {
+func (r *Roster) Load(ctx context.Context, st *sqlite.Store) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for after := int64(0); ; {
@@ -113,7 +114,7 @@ func (r *Roster) Load(ctx context.Context, st *store.Store) error {
 }
 
 // Set makes a new or changed row count.
-func (r *Roster) Set(row store.Agent) {
+func (r *Roster) Set(row ledger.Agent) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.members[row.Key]
@@ -190,7 +191,7 @@ func (r *Roster) publish() {
 
 // make makes the agent of a row, or one that is away: what is wrong with one row
 // must cost nothing else.
-func (r *Roster) make(row store.Agent) (made hub.Agent) {
+func (r *Roster) make(row ledger.Agent) (made hub.Agent) {
 	if !row.Enabled {
 		return absent("it is disabled")
 	}

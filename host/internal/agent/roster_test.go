@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // made is an agent of the test's kind: it keeps its config, and what it is told.
@@ -44,9 +45,9 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 // roster makes a roster with the kinds "echo" and "test", over a new database.
-func roster(t *testing.T) (*Roster, *store.Store, *lines) {
+func roster(t *testing.T) (*Roster, *sqlite.Store, *lines) {
 	t.Helper()
-	st, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	st, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func roster(t *testing.T) (*Roster, *store.Store, *lines) {
 	log := &lines{}
 	r := NewRoster(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(r.Close)
-	r.Register("echo", Kind{Make: func(store.Agent) (hub.Agent, error) { return &Echo{}, nil }})
+	r.Register("echo", Kind{Make: func(ledger.Agent) (hub.Agent, error) { return &Echo{}, nil }})
 	r.Register("test", Kind{
 		Check: func(config json.RawMessage) error {
 			var c struct {
@@ -66,7 +67,7 @@ func roster(t *testing.T) (*Roster, *store.Store, *lines) {
 			}
 			return Decode(config, &c)
 		},
-		Make: func(row store.Agent) (hub.Agent, error) {
+		Make: func(row ledger.Agent) (hub.Agent, error) {
 			switch string(row.Config) {
 			case `{"say":"panic"}`:
 				panic("at once")
@@ -79,10 +80,10 @@ func roster(t *testing.T) (*Roster, *store.Store, *lines) {
 	return r, st, log
 }
 
-func add(t *testing.T, st *store.Store, name, kind, config string, enabled bool) store.Agent {
+func add(t *testing.T, st *sqlite.Store, name, kind, config string, enabled bool) ledger.Agent {
 	t.Helper()
-	row, err := st.CreateAgent(t.Context(), store.Agent{ID: "id-" + name, Name: name, Kind: kind, Config: json.RawMessage(config), Enabled: enabled},
-		nil, store.Change{Actor: "test", Action: "agent.create"})
+	row, err := st.CreateAgent(t.Context(), ledger.Agent{ID: "id-" + name, Name: name, Kind: kind, Config: json.RawMessage(config), Enabled: enabled},
+		nil, ledger.Change{Actor: "test", Action: "agent.create"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestCheck(t *testing.T) {
 		{"errLarge", "test", `{"say":"` + strings.Repeat("x", MaxConfig) + `"}`, "expected at most 65536"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := r.Check(store.Agent{Kind: c.kind, Config: json.RawMessage(c.config)})
+			err := r.Check(ledger.Agent{Kind: c.kind, Config: json.RawMessage(c.config)})
 			switch {
 			case c.want == "" && err != nil:
 				t.Error(err)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -69,7 +69,7 @@ func contentOf(f *agentwire.FromAgent) (message.Message, error) {
 
 // message is contentOf, with what the frame does to an earlier message of the
 // channel.
-func (d *Desk) message(ctx context.Context, row store.Channel, f *agentwire.FromAgent) (message.Message, error) {
+func (d *Desk) message(ctx context.Context, row ledger.Channel, f *agentwire.FromAgent) (message.Message, error) {
 	m, err := contentOf(f)
 	if err != nil || f.Update == nil {
 		return m, err
@@ -89,19 +89,19 @@ func (d *Desk) message(ctx context.Context, row store.Channel, f *agentwire.From
 }
 
 // earlier finds a message of the channel by the agent's own id or the host's.
-func (d *Desk) earlier(ctx context.Context, row store.Channel, name string) (store.Entry, error) {
+func (d *Desk) earlier(ctx context.Context, row ledger.Channel, name string) (ledger.Entry, error) {
 	d.mu.Lock()
 	id := d.sent.find(name)
 	d.mu.Unlock()
 	unknown := wire.Refuse(wire.CodeNotSupported, "update.message_id: found %.40q, expected the id of a message of this channel", name)
 	if id == 0 {
 		var err error
-		if id, err = store.ParseMessageID(name); err != nil {
-			return store.Entry{}, unknown
+		if id, err = ledger.ParseMessageID(name); err != nil {
+			return ledger.Entry{}, unknown
 		}
 	}
 	e, err := d.host.Store.Message(ctx, id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (e.Channel != row.Key || e.Direction != store.Out) {
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && (e.Channel != row.Key || e.Direction != ledger.Out) {
 		return e, unknown
 	}
 	return e, err
@@ -114,12 +114,12 @@ func (d *Desk) errand(ctx context.Context, f *agentwire.FromAgent) {
 }
 
 // speak sends to a conversation that is routed to this agent.
-func (d *Desk) speak(ctx context.Context, f *agentwire.FromAgent) (store.MessageID, error) {
+func (d *Desk) speak(ctx context.Context, f *agentwire.FromAgent) (ledger.MessageID, error) {
 	if f.Type == agentwire.TypeStream || f.Type == agentwire.TypeTransfer {
 		return 0, wire.Refuse(wire.CodeNotSupported, "turn_id: absent, expected that of an open turn: %s belongs to one", f.Type)
 	}
 	row, err := d.host.Store.Channel(ctx, f.Channel)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return 0, err
 	}
 	who := ""
@@ -138,14 +138,14 @@ func (d *Desk) speak(ctx context.Context, f *agentwire.FromAgent) (store.Message
 }
 
 // sendOwn sends what nobody waits for.
-func (d *Desk) sendOwn(ctx context.Context, row store.Channel, conversation string, f *agentwire.FromAgent) (store.MessageID, error) {
+func (d *Desk) sendOwn(ctx context.Context, row ledger.Channel, conversation string, f *agentwire.FromAgent) (ledger.MessageID, error) {
 	m, err := d.message(ctx, row, f)
 	if err != nil {
 		return 0, err
 	}
 	out := hub.Outgoing{Conversation: conversation, Message: m, Agent: d.row.Name}
 	if f.ReplyTo != "" {
-		if out.ReplyTo, err = store.ParseMessageID(f.ReplyTo); err != nil {
+		if out.ReplyTo, err = ledger.ParseMessageID(f.ReplyTo); err != nil {
 			return 0, wire.Refuse(wire.CodeWrongType, "reply_to: %s", err.Error())
 		}
 	}

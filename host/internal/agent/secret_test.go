@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 var secretive = Kind{Secrets: []string{"secret", "headers"}}
@@ -39,7 +39,7 @@ func TestSecretsCase(t *testing.T) {
 	r, _, _ := roster(t)
 	r.Register("secretive", secretive)
 	for _, config := range []string{`{"Secret":"s"}`, `{"\u017fecret":"s"}`} {
-		if err := r.Check(store.Agent{Kind: "secretive", Config: json.RawMessage(config)}); err == nil || !strings.Contains(err.Error(), `expected "secret"`) {
+		if err := r.Check(ledger.Agent{Kind: "secretive", Config: json.RawMessage(config)}); err == nil || !strings.Contains(err.Error(), `expected "secret"`) {
 			t.Errorf("%s: %v", config, err)
 		}
 	}
@@ -72,7 +72,7 @@ func FuzzConfig(f *testing.F) {
 	r := NewRoster(nil)
 	r.Register("secretive", secretive)
 	f.Fuzz(func(t *testing.T, config, patch []byte) {
-		_ = r.Check(store.Agent{Kind: "secretive", Config: config})
+		_ = r.Check(ledger.Agent{Kind: "secretive", Config: config})
 		merged, err := secretive.Merge(config, patch)
 		if err != nil {
 			return

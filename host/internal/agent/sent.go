@@ -1,6 +1,6 @@
 package agent
 
-import "github.com/pontoon-bridge/pontoon/host/internal/store"
+import "github.com/pontoon-bridge/pontoon/host/internal/ledger"
 
 // maxSent is how many of an agent's own ids are remembered.
 const maxSent = 1024
@@ -15,8 +15,8 @@ type sent struct {
 
 // fate is what became of a frame.
 type fate struct {
-	done bool            // else it is under way
-	id   store.MessageID // 0 = it is no message
+	done bool             // else it is under way
+	id   ledger.MessageID // 0 = it is no message
 }
 
 // begin notes a frame that is about to be sent. If it was there before, it
@@ -38,7 +38,7 @@ func (s *sent) begin(id string) (fate, bool) {
 }
 
 // end notes that the frame was sent as a message of this id.
-func (s *sent) end(own string, id store.MessageID) {
+func (s *sent) end(own string, id ledger.MessageID) {
 	if _, ok := s.fate[own]; ok {
 		s.fate[own] = fate{true, id}
 	}
@@ -58,4 +58,4 @@ func (s *sent) forget(own string) {
 }
 
 // find is the message that the agent knows by an id of its own; 0 = none.
-func (s *sent) find(own string) store.MessageID { return s.fate[own].id }
+func (s *sent) find(own string) ledger.MessageID { return s.fate[own].id }

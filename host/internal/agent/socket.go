@@ -9,8 +9,9 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -28,9 +29,9 @@ const maxSockets = 4096
 
 // Outbox is where agents send what belongs to no turn.
 type Outbox interface {
-	Send(ctx context.Context, row store.Channel, out hub.Outgoing) (hub.Sent, error)
-	Typing(ctx context.Context, row store.Channel, conversation string, on bool) error
-	AgentOf(ctx context.Context, row store.Channel, conversation string) (string, error)
+	Send(ctx context.Context, row ledger.Channel, out hub.Outgoing) (hub.Sent, error)
+	Typing(ctx context.Context, row ledger.Channel, conversation string, on bool) error
+	AgentOf(ctx context.Context, row ledger.Channel, conversation string) (string, error)
 }
 
 // Attendance is told when an agent comes and goes; see hub.Presence.
@@ -48,7 +49,7 @@ type Doorman interface {
 
 // SocketOptions are what sockets work with; zero timings are the protocol's.
 type SocketOptions struct {
-	Store *store.Store
+	Store *sqlite.Store
 	Door  Doorman
 	Out   Outbox
 	Hub   Attendance
@@ -95,12 +96,12 @@ func NewSockets(o SocketOptions) *Sockets {
 func (s *Sockets) Kind() Kind {
 	return Kind{
 		About: "Dials the host: " + agentwire.Path + " with a key of its own", Keys: true,
-		Make: func(row store.Agent) (hub.Agent, error) { return s.open(row), nil },
+		Make: func(row ledger.Agent) (hub.Agent, error) { return s.open(row), nil },
 	}
 }
 
 // open makes the desk of a row, at which its agent's connection is served.
-func (s *Sockets) open(row store.Agent) *Desk {
+func (s *Sockets) open(row ledger.Agent) *Desk {
 	d := newDesk(s, row)
 	s.mu.Lock()
 	defer s.mu.Unlock()

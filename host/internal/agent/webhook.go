@@ -18,8 +18,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/compose"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -301,7 +301,7 @@ func (a *answer) send(ctx context.Context, t *hub.Turn, r hub.Reply) error {
 		handle := a.update.PreviewHandle
 		if handle == "" {
 			var err error
-			if handle, err = t.Handle(ctx, a.update.MessageID); errors.Is(err, store.ErrNotFound) {
+			if handle, err = t.Handle(ctx, a.update.MessageID); errors.Is(err, ledger.ErrNotFound) {
 				return errors.New("update.message_id: no such message in this channel")
 			} else if err != nil {
 				return err

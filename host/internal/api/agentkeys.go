@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 type createdKey struct {
@@ -99,7 +99,7 @@ func (s *server) revokeKey(ctx context.Context, in *keyRef) (*struct{}, error) {
 	if err == nil {
 		err = s.Store.RevokeAgentKey(ctx, row.Key, id, s.by(ctx, "agent.key.revoke", row.Name, map[string]string{"key": in.Key}))
 	} else {
-		err = store.ErrNotFound
+		err = ledger.ErrNotFound
 	}
 	if err != nil {
 		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
@@ -110,7 +110,7 @@ func (s *server) revokeKey(ctx context.Context, in *keyRef) (*struct{}, error) {
 
 // faultOfKey is fault where the secret that is taken is an agent's key.
 func (s *server) faultOfKey(err error, where string) error {
-	if errors.Is(err, store.ErrTokenTaken) {
+	if errors.Is(err, ledger.ErrTokenTaken) {
 		return field(http.StatusConflict, "body.key", "is in use or was used before: choose another key", "")
 	}
 	return s.fault(err, where)

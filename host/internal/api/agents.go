@@ -16,7 +16,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // AgentField describes one field of a kind's config.
@@ -116,7 +116,7 @@ func (s *server) listAgents(ctx context.Context, in *Page) (*body[agentList], er
 }
 
 func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*body[createdAgent], error) {
-	row := store.Agent{ID: uuid.NewString(), Kind: in.Body.Kind, Config: json.RawMessage("{}"), Enabled: true}
+	row := ledger.Agent{ID: uuid.NewString(), Kind: in.Body.Kind, Config: json.RawMessage("{}"), Enabled: true}
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.AgentNameRule, "")
 	}
@@ -124,7 +124,7 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, filled, in.Body.Enabled}); err != nil {
 		return nil, err
 	}
-	key, stored := "", (*store.NewToken)(nil)
+	key, stored := "", (*ledger.NewToken)(nil)
 	switch k, _ := s.Agents.Kind(row.Kind); {
 	case k.Keys:
 		var err error
@@ -214,13 +214,13 @@ func (s *server) deleteAgent(ctx context.Context, in *AgentRef) (*struct{}, erro
 }
 
 // setAgent makes a row count.
-func (s *server) setAgent(row store.Agent) {
+func (s *server) setAgent(row ledger.Agent) {
 	s.Agents.Set(row)
 	s.Hub.AgentChanged(row.Name)
 }
 
 // findAgent reads an agent by id or name.
-func (s *server) findAgent(ctx context.Context, ref string) (store.Agent, error) {
+func (s *server) findAgent(ctx context.Context, ref string) (ledger.Agent, error) {
 	row, err := s.Store.Agent(ctx, ref)
 	if err != nil {
 		return row, s.fault(err, fmt.Sprintf("agent %q", ref))
@@ -229,7 +229,7 @@ func (s *server) findAgent(ctx context.Context, ref string) (store.Agent, error)
 }
 
 // changeable is findAgent for what is about to change.
-func (s *server) changeable(ctx context.Context, ref string) (store.Agent, error) {
+func (s *server) changeable(ctx context.Context, ref string) (ledger.Agent, error) {
 	row, err := s.findAgent(ctx, ref)
 	if err == nil && builtIn(row) {
 		err = huma.Error409Conflict("agent " + row.Name + " is built in: it can neither be changed nor deleted")
@@ -237,10 +237,10 @@ func (s *server) changeable(ctx context.Context, ref string) (store.Agent, error
 	return row, err
 }
 
-func builtIn(row store.Agent) bool { return slices.Contains(config.BuiltIn, row.Name) }
+func builtIn(row ledger.Agent) bool { return slices.Contains(config.BuiltIn, row.Name) }
 
 // applyAgent checks what was asked for and puts it into the row.
-func (s *server) applyAgent(row *store.Agent, b updateAgentBody) error {
+func (s *server) applyAgent(row *ledger.Agent, b updateAgentBody) error {
 	if b.Name != nil {
 		if config.CheckAgentName(*b.Name) != nil {
 			return field(422, "body.name", "expected "+config.AgentNameRule, clip(*b.Name))
@@ -265,7 +265,7 @@ func (s *server) applyAgent(row *store.Agent, b updateAgentBody) error {
 }
 
 // showAgent makes an agent as operators see it.
-func (s *server) showAgent(r store.Agent) Agent {
+func (s *server) showAgent(r ledger.Agent) Agent {
 	since, away := s.Hub.AgentAway(r.Name)
 	fault := ""
 	if r.Fault != nil {
@@ -278,13 +278,13 @@ func (s *server) showAgent(r store.Agent) Agent {
 }
 
 // auditAgent is what the audit log keeps of an agent.
-func (s *server) auditAgent(r store.Agent) any {
+func (s *server) auditAgent(r ledger.Agent) any {
 	return map[string]any{"name": r.Name, "kind": r.Kind, "config": s.Agents.Shown(r.Kind, r.Config), "enabled": r.Enabled}
 }
 
 // secretsChanged names the secrets of an agent's config that are not what they
 // were.
-func (s *server) secretsChanged(was, is store.Agent) []string {
+func (s *server) secretsChanged(was, is ledger.Agent) []string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(was.Config, &a) != nil || json.Unmarshal(is.Config, &b) != nil {
 		return nil

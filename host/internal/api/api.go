@@ -23,15 +23,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Options are what the API works on; all but Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
 type Options struct {
-	Store       *store.Store
+	Store       *sqlite.Store
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Slots       *bridge.Slots
@@ -296,21 +297,21 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 
 // fault turns an error into a problem; what is not known is "internal" and logged.
 func (s *server) fault(err error, where string) error {
-	var used *store.InUseError
+	var used *ledger.InUseError
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, ledger.ErrNotFound):
 		return huma.Error404NotFound(where + ": not found")
-	case errors.Is(err, store.ErrRemoved):
+	case errors.Is(err, ledger.ErrRemoved):
 		return huma.Error404NotFound(where + ": deleted")
-	case errors.Is(err, store.ErrNameTaken):
+	case errors.Is(err, ledger.ErrNameTaken):
 		return field(http.StatusConflict, "body.name", "is taken: choose another name", "")
-	case errors.Is(err, store.ErrTokenTaken):
+	case errors.Is(err, ledger.ErrTokenTaken):
 		return field(http.StatusConflict, "body.token", "is in use or was used before: choose another token", "")
-	case errors.Is(err, store.ErrTooMany):
+	case errors.Is(err, ledger.ErrTooMany):
 		return huma.Error409Conflict(where + ": " + err.Error() + ": delete some")
 	case errors.As(err, &used):
 		return huma.Error409Conflict(where + " is in use by channel " + shortList(used.Channels) + ": route them to another agent first")
-	case store.Failing(err):
+	case sqlite.Failing(err):
 		s.Log.Error("storage unavailable", "where", where, "error", err)
 		return huma.Error503ServiceUnavailable("storage is unavailable: try again later")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Key is a key without its secret.
@@ -105,9 +105,9 @@ func (s *server) createAPIKey(ctx context.Context, in *body[apiKeyBody]) (*body[
 		expires = s.Now().Add(lives)
 	}
 	secret := auth.Generate(auth.KeyPrefix)
-	made, err := s.Store.CreateKey(ctx, store.Key{Name: in.Body.Name, Scopes: in.Body.Scopes, Channels: channels}, auth.NewToken(secret, expires),
+	made, err := s.Store.CreateKey(ctx, ledger.Key{Name: in.Body.Name, Scopes: in.Body.Scopes, Channels: channels}, auth.NewToken(secret, expires),
 		s.by(ctx, "key.create", in.Body.Name, in.Body))
-	if errors.Is(err, store.ErrNameTaken) {
+	if errors.Is(err, ledger.ErrNameTaken) {
 		return nil, field(http.StatusConflict, "body.name", "is taken by another key: choose another name, or delete that one", in.Body.Name)
 	}
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *server) channelIDs(ctx context.Context, refs []string) ([]string, error
 	var ids []string
 	for i, ref := range refs {
 		row, err := s.Store.Channel(ctx, ref)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, ledger.ErrNotFound) {
 			return nil, field(422, fmt.Sprintf("body.channels[%d]", i), "no such channel, expected an id or a name", clip(ref))
 		}
 		if err != nil {
@@ -144,11 +144,11 @@ func (s *server) deleteAPIKey(ctx context.Context, in *APIKeyRef) (*struct{}, er
 	return nil, nil
 }
 
-func (s *server) showAPIKey(ctx context.Context, k store.Key) (Key, error) {
+func (s *server) showAPIKey(ctx context.Context, k ledger.Key) (Key, error) {
 	out := Key{s.showToken(k.Token), k.Name, orEmpty(k.Scopes), make([]KeyChannel, len(k.Channels))}
 	for i, id := range k.Channels {
 		row, err := s.Store.Channel(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 			return Key{}, s.fault(err, "key "+k.Name)
 		}
 		out.Channels[i] = KeyChannel{id, row.Name}

@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // AuditEntry is one change that somebody made.
@@ -58,7 +58,7 @@ func (s *server) listAudit(ctx context.Context, in *auditQuery) (*huma.StreamRes
 	if err != nil {
 		return nil, err
 	}
-	want := store.AuditQuery{Actor: in.Actor, Action: in.Action, Target: in.Target, Since: in.Since, Until: in.Until}
+	want := ledger.AuditQuery{Actor: in.Actor, Action: in.Action, Target: in.Target, Since: in.Since, Until: in.Until}
 	if in.Format == "ndjson" || in.Format == "" && strings.Contains(in.Accept, ndjson) {
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.exportAudit(ctx, want) }}, nil
 	}
@@ -74,7 +74,7 @@ func (s *server) listAudit(ctx context.Context, in *auditQuery) (*huma.StreamRes
 	return whole(out), nil
 }
 
-func showChange(c store.Change) AuditEntry {
+func showChange(c ledger.Change) AuditEntry {
 	return AuditEntry{c.ID, timeOf(c.At), c.Actor, c.Via, c.Remote, c.Action, c.Target, c.Detail, c.Before, c.After}
 }
 
@@ -83,7 +83,7 @@ const exportPage = 500
 
 // exportAudit writes the wanted lines, oldest first. Where it breaks off the
 // connection does, so that a part is not taken for the whole.
-func (s *server) exportAudit(ctx huma.Context, want store.AuditQuery) {
+func (s *server) exportAudit(ctx huma.Context, want ledger.AuditQuery) {
 	w, ok := ctx.BodyWriter().(http.ResponseWriter)
 	if !ok {
 		return

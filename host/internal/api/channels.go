@@ -14,7 +14,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -36,21 +36,21 @@ const (
 
 // Channel is one slot with its policy and health.
 type Channel struct {
-	ID                 string            `json:"id"`
-	Name               string            `json:"name"`
-	Kind               string            `json:"kind"`
-	Enabled            bool              `json:"enabled"`
-	Agent              string            `json:"agent" doc:"Who answers; none = store only"`
-	Agents             []string          `json:"agents" doc:"Whom a conversation may choose; empty = all"`
-	Queue              bool              `json:"queue" doc:"Keep messages while no adapter is attached"`
-	AcceptCapabilities []string          `json:"accept_capabilities" doc:"What adapters may claim; empty = all"`
-	AllowUsers         []string          `json:"allow_users" doc:"User ids that may speak; empty = all"`
-	Profile            wire.Profile      `json:"profile"`
-	QueueLimits        store.QueueLimits `json:"queue_limits" doc:"What is 0 or absent is the host's default"`
-	RetentionDays      int               `json:"retention_days" doc:"How long messages are kept; 0 = for ever"`
-	RateLimit          int               `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
-	Health             Health            `json:"health"`
-	CreatedAt          Time              `json:"created_at"`
+	ID                 string             `json:"id"`
+	Name               string             `json:"name"`
+	Kind               string             `json:"kind"`
+	Enabled            bool               `json:"enabled"`
+	Agent              string             `json:"agent" doc:"Who answers; none = store only"`
+	Agents             []string           `json:"agents" doc:"Whom a conversation may choose; empty = all"`
+	Queue              bool               `json:"queue" doc:"Keep messages while no adapter is attached"`
+	AcceptCapabilities []string           `json:"accept_capabilities" doc:"What adapters may claim; empty = all"`
+	AllowUsers         []string           `json:"allow_users" doc:"User ids that may speak; empty = all"`
+	Profile            wire.Profile       `json:"profile"`
+	QueueLimits        ledger.QueueLimits `json:"queue_limits" doc:"What is 0 or absent is the host's default"`
+	RetentionDays      int                `json:"retention_days" doc:"How long messages are kept; 0 = for ever"`
+	RateLimit          int                `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
+	Health             Health             `json:"health"`
+	CreatedAt          Time               `json:"created_at"`
 }
 
 // Health is what is known of a channel, fact by fact.
@@ -148,7 +148,7 @@ func (s *server) listChannels(ctx context.Context, in *Page) (*body[channelList]
 }
 
 func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body[createdChannel], error) {
-	row := store.Channel{ID: uuid.NewString(), Kind: in.Body.Kind, Enabled: true, Agent: "echo"}
+	row := ledger.Channel{ID: uuid.NewString(), Kind: in.Body.Kind, Enabled: true, Agent: "echo"}
 	if row.Kind == "" {
 		row.Kind = kindBridge
 	}
@@ -241,7 +241,7 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 }
 
 // policyOf is what the audit log keeps of a channel.
-func policyOf(r store.Channel) map[string]any {
+func policyOf(r ledger.Channel) map[string]any {
 	return map[string]any{
 		"name": r.Name, "kind": r.Kind, "enabled": r.Enabled, "agent": r.Agent, "agents": orEmpty(r.Agents), "queue": r.Queue, "accept_capabilities": orEmpty(r.Accept),
 		"allow_users": orEmpty(r.Users), "profile": r.Profile, "queue_limits": r.Limits, "retention_days": r.Retention, "rate_limit": r.Rate,
@@ -249,10 +249,10 @@ func policyOf(r store.Channel) map[string]any {
 }
 
 // find reads a channel by id or name, if it is there for who makes the request.
-func (s *server) find(ctx context.Context, ref string) (store.Channel, error) {
+func (s *server) find(ctx context.Context, ref string) (ledger.Channel, error) {
 	row, err := s.Store.Channel(ctx, ref)
 	if err == nil && !holderOf(ctx).Sees(row.ID) {
-		row, err = store.Channel{}, store.ErrNotFound
+		row, err = ledger.Channel{}, ledger.ErrNotFound
 	}
 	if err != nil {
 		return row, s.fault(err, fmt.Sprintf("channel %q", ref))
@@ -261,7 +261,7 @@ func (s *server) find(ctx context.Context, ref string) (store.Channel, error) {
 }
 
 // findPage is find for a list of the channel: with where its page starts.
-func (s *server) findPage(ctx context.Context, ref ChannelRef, p Page) (store.Channel, int64, error) {
+func (s *server) findPage(ctx context.Context, ref ChannelRef, p Page) (ledger.Channel, int64, error) {
 	row, err := s.find(ctx, ref.ID)
 	if err != nil {
 		return row, 0, err
@@ -271,7 +271,7 @@ func (s *server) findPage(ctx context.Context, ref ChannelRef, p Page) (store.Ch
 }
 
 // apply checks what was asked for and puts it into the row.
-func (s *server) apply(row *store.Channel, b PolicyBody) error {
+func (s *server) apply(row *ledger.Channel, b PolicyBody) error {
 	if b.Name != nil {
 		if err := checkName(*b.Name); err != nil {
 			return err
@@ -307,7 +307,7 @@ func (s *server) apply(row *store.Channel, b PolicyBody) error {
 	return nil
 }
 
-func (s *server) applyAgents(row *store.Channel, b PolicyBody) error {
+func (s *server) applyAgents(row *ledger.Channel, b PolicyBody) error {
 	names := s.Hub.AgentNames()
 	if b.Agent != nil {
 		if !slices.Contains(names, *b.Agent) {
@@ -364,7 +364,7 @@ func clip(s string) string {
 }
 
 // show makes a channel as operators see it.
-func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
+func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	chain, err := s.Store.Chain(ctx, r.Key)
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
@@ -399,6 +399,6 @@ func (s *server) show(ctx context.Context, r store.Channel) (Channel, error) {
 
 // by is the audit line of a change that the request of ctx makes; detail must hold
 // no secret.
-func (s *server) by(ctx context.Context, action, target string, detail any) store.Change {
+func (s *server) by(ctx context.Context, action, target string, detail any) ledger.Change {
 	return auth.By(ctx, action, target, detail)
 }

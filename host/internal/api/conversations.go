@@ -6,8 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/search"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // Conversation is one conversation of a channel.
@@ -93,7 +93,7 @@ func (s *server) conversationsOf(ctx context.Context, channels []int64, p Page) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Store.Conversations(ctx, channels, store.MessageID(before), p.Limit)
+	found, err := s.Store.Conversations(ctx, channels, ledger.MessageID(before), p.Limit)
 	if err != nil {
 		return nil, s.fault(err, "conversations")
 	}
@@ -117,7 +117,7 @@ func (s *server) conversationsOf(ctx context.Context, channels []int64, p Page) 
 	return &body[conversationList]{out}, nil
 }
 
-func (s *server) showLast(e *store.Entry) *LastMessage {
+func (s *server) showLast(e *ledger.Entry) *LastMessage {
 	if e == nil {
 		return nil
 	}
@@ -130,13 +130,13 @@ func (s *server) showLast(e *store.Entry) *LastMessage {
 // channelNames looks channels up, each once.
 type channelNames struct {
 	s    *server
-	rows map[int64]*store.Channel // nil = deleted
+	rows map[int64]*ledger.Channel // nil = deleted
 }
 
-func (s *server) channelNames() *channelNames { return &channelNames{s, map[int64]*store.Channel{}} }
+func (s *server) channelNames() *channelNames { return &channelNames{s, map[int64]*ledger.Channel{}} }
 
 // of is the channel with a key; false if it was deleted.
-func (n *channelNames) of(ctx context.Context, key int64) (store.Channel, bool, error) {
+func (n *channelNames) of(ctx context.Context, key int64) (ledger.Channel, bool, error) {
 	row, known := n.rows[key]
 	if !known {
 		found, err := n.s.Store.ChannelByKey(ctx, key)
@@ -144,12 +144,12 @@ func (n *channelNames) of(ctx context.Context, key int64) (store.Channel, bool, 
 		case err == nil:
 			row = &found
 		case !isNotFound(err):
-			return store.Channel{}, false, err
+			return ledger.Channel{}, false, err
 		}
 		n.rows[key] = row
 	}
 	if row == nil {
-		return store.Channel{}, false, nil
+		return ledger.Channel{}, false, nil
 	}
 	return *row, true, nil
 }

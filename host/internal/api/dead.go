@@ -9,8 +9,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // DeadLetter is a message that failed or expired.
@@ -51,14 +51,14 @@ func (s *server) listDead(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	entries, next, err := s.dead(ctx, key, store.Reason(in.Reason), store.MessageID(before), in.Limit)
+	entries, next, err := s.dead(ctx, key, ledger.Reason(in.Reason), ledger.MessageID(before), in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	out := deadList{DeadLetters: []DeadLetter{}}
 	for _, e := range entries {
 		row, err := s.Store.ChannelByKey(ctx, e.Channel)
-		if errors.Is(err, store.ErrNotFound) { // deleted, and about to be swept
+		if errors.Is(err, ledger.ErrNotFound) { // deleted, and about to be swept
 			continue
 		}
 		if err != nil {
@@ -67,7 +67,7 @@ func (s *server) listDead(ctx context.Context, in *struct {
 		out.DeadLetters = append(out.DeadLetters, DeadLetter{row.ID, row.Name, s.showMessage(e)})
 	}
 	if next != 0 {
-		out.NextCursor = store.Cursor(int64(next))
+		out.NextCursor = ledger.Cursor(int64(next))
 	}
 	return &body[deadList]{out}, nil
 }
@@ -79,7 +79,7 @@ const maxPassed = 5000
 // dead reads up to n dead letters of a channel, or of those that are there for who
 // makes the request, newest first. next 0 = there are no more; a page may be
 // shorter than n before that.
-func (s *server) dead(ctx context.Context, channel int64, why store.Reason, before store.MessageID, n int) (page []store.Entry, next store.MessageID, err error) {
+func (s *server) dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) (page []ledger.Entry, next ledger.MessageID, err error) {
 	sees, err := s.sees(ctx)
 	if err != nil {
 		return nil, 0, s.fault(err, "dead letters")
@@ -115,21 +115,21 @@ func (s *server) keyOf(ctx context.Context, ref string) (int64, error) {
 
 // anyMessage reads a message of any channel that is there for who makes the
 // request.
-func (s *server) anyMessage(ctx context.Context, id string) (store.Entry, store.Channel, error) {
-	mid, err := store.ParseMessageID(id)
+func (s *server) anyMessage(ctx context.Context, id string) (ledger.Entry, ledger.Channel, error) {
+	mid, err := ledger.ParseMessageID(id)
 	if err != nil {
-		return store.Entry{}, store.Channel{}, field(http.StatusNotFound, "path.message", err.Error(), clip(id))
+		return ledger.Entry{}, ledger.Channel{}, field(http.StatusNotFound, "path.message", err.Error(), clip(id))
 	}
 	e, err := s.Store.Message(ctx, mid)
 	if err != nil {
-		return e, store.Channel{}, s.fault(err, "message "+id)
+		return e, ledger.Channel{}, s.fault(err, "message "+id)
 	}
 	row, err := s.Store.ChannelByKey(ctx, e.Channel)
 	if err == nil && !holderOf(ctx).Sees(row.ID) {
-		err = store.ErrNotFound
+		err = ledger.ErrNotFound
 	}
 	if err != nil {
-		return store.Entry{}, store.Channel{}, s.fault(err, "message "+id)
+		return ledger.Entry{}, ledger.Channel{}, s.fault(err, "message "+id)
 	}
 	return e, row, nil
 }
@@ -146,9 +146,9 @@ func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBo
 		return nil, s.sendFault(err, row.Name)
 	}
 	s.note(ctx, "dead.replay", row.Name, map[string]string{"message": in.Message})
-	state := store.Queued
-	if e.Direction == store.In {
-		state = store.Received
+	state := ledger.Queued
+	if e.Direction == ledger.In {
+		state = ledger.Received
 	}
 	return &body[sentBody]{sentBody{e.ID.String(), state.String(), []render.Note{}}}, nil
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // DeadCount is how many messages of a channel failed or expired for one reason.
@@ -40,7 +40,7 @@ func (s *server) countDead(ctx context.Context, in *struct {
 		return nil, s.fault(err, "dead letters")
 	}
 	out := DeadCounts{Counts: []DeadCount{}, Complete: found.Whole}
-	rows := map[int64]store.Channel{}
+	rows := map[int64]ledger.Channel{}
 	for of, n := range found.Of {
 		if key != 0 && of.Channel != key || !sees(of.Channel) {
 			continue
@@ -48,7 +48,7 @@ func (s *server) countDead(ctx context.Context, in *struct {
 		row, known := rows[of.Channel]
 		if !known {
 			row, err = s.Store.ChannelByKey(ctx, of.Channel)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 				return nil, s.fault(err, "dead letters")
 			}
 			rows[of.Channel] = row

@@ -13,8 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // door serves the routes of front ends.
@@ -90,7 +90,7 @@ func responses(gives string, problems ...int) map[string]*huma.Response {
 }
 
 // end is the front end whose channel it is; nil = it is none's.
-func (s *server) end(row store.Channel) front.End {
+func (s *server) end(row ledger.Channel) front.End {
 	for _, e := range s.Fronts {
 		if e.Kind().Name == row.Kind {
 			return e
@@ -106,7 +106,7 @@ var policyFields = []string{
 
 // checkFixed refuses a change of what can't be changed of a channel that is a front
 // end's or a plugin's. changed has the fields that are to change, as REST calls them.
-func (s *server) checkFixed(row store.Channel, changed json.RawMessage) error {
+func (s *server) checkFixed(row ledger.Channel, changed json.RawMessage) error {
 	var found map[string]json.RawMessage
 	if changed == nil {
 		return nil
@@ -133,7 +133,7 @@ func (s *server) checkFixed(row store.Channel, changed json.RawMessage) error {
 }
 
 // channelChanged makes a changed row take effect where its far end is.
-func (s *server) channelChanged(ctx context.Context, row store.Channel) error {
+func (s *server) channelChanged(ctx context.Context, row ledger.Channel) error {
 	if row.Kind == plugin.Kind && s.Plugins != nil {
 		s.Plugins.Changed(row)
 	}
@@ -164,7 +164,7 @@ func (s *server) allKinds() []Kind {
 }
 
 // checkKind refuses a channel of a kind that operators don't make.
-func (s *server) checkKind(row store.Channel) error {
+func (s *server) checkKind(row ledger.Channel) error {
 	switch {
 	case row.Kind == kindBridge:
 		return nil

@@ -11,7 +11,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // keepAlive is how often an idle event stream shows that it lives.
@@ -31,9 +32,9 @@ const maxGather = 256
 // only is of what a reader of events wants to know: all, what concerns a channel,
 // or a conversation of it.
 type only struct {
-	channel      *store.Channel // nil = all
-	conversation *string        // nil = all
-	streaming    bool           // also the text of answers while they are written
+	channel      *ledger.Channel // nil = all
+	conversation *string         // nil = all
+	streaming    bool            // also the text of answers while they are written
 }
 
 // only reads the query of the stream; false if it has answered.
@@ -91,10 +92,10 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	ctx, end := s.lease(r.Context())
 	defer end()
 	r = r.WithContext(ctx)
-	var last store.MessageID
+	var last ledger.MessageID
 	if h := r.Header.Get("Last-Event-ID"); h != "" {
 		var err error
-		if last, err = store.ParseMessageID(h); err != nil {
+		if last, err = ledger.ParseMessageID(h); err != nil {
 			problem(w, http.StatusUnprocessableEntity, "header Last-Event-ID: "+err.Error())
 			return
 		}
@@ -138,7 +139,7 @@ type stream struct {
 	*sse
 	s      *server
 	holder auth.Holder
-	last   store.MessageID // newest message that the reader has
+	last   ledger.MessageID // newest message that the reader has
 	only   only
 }
 
@@ -242,9 +243,9 @@ func (e *stream) resumeOnly(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scope := store.Scope{Chain: chain, Conversation: e.only.conversation}
-	var missed []store.Entry
-	for before, more := store.MessageID(0), true; more; {
+	scope := sqlite.Scope{Chain: chain, Conversation: e.only.conversation}
+	var missed []ledger.Entry
+	for before, more := ledger.MessageID(0), true; more; {
 		page, err := e.s.Store.Before(ctx, scope, before, 500)
 		if err != nil {
 			return err
@@ -271,7 +272,7 @@ func (e *stream) resumeOnly(ctx context.Context) error {
 }
 
 // changed tells what became of the messages that a reader had which comes back.
-func (e *stream) changed(ctx context.Context, last store.MessageID) error {
+func (e *stream) changed(ctx context.Context, last ledger.MessageID) error {
 	entries, err := e.s.Store.ChangedSince(ctx, last, maxChanged)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Frame is one that an adapter sent or was sent.
@@ -62,7 +62,7 @@ func (s *server) listFrames(ctx context.Context, in *frameQuery) (*huma.StreamRe
 			out.Frames[i] = showFrame(f)
 		}
 		if n := len(found); n > 0 {
-			out.NextCursor = store.Cursor(found[n-1].Seq)
+			out.NextCursor = ledger.Cursor(found[n-1].Seq)
 		}
 		return whole(out), nil
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -42,7 +42,7 @@ func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life]
 	for _, f := range s.carriers(row.Key, e.ID.String()) {
 		out.Frames = append(out.Frames, f.Frame)
 		if f.writes() {
-			sent = append(sent, LifeEvent{f.At, store.Sent.String(), f.Type + " " + f.id})
+			sent = append(sent, LifeEvent{f.At, ledger.Sent.String(), f.Type + " " + f.id})
 		}
 	}
 	out.Life = lifeOf(e, found, sent)
@@ -89,13 +89,13 @@ func (f carrier) writes() bool {
 
 // whyNoFrames says in words why none of a message's frames is shown. tried: something
 // was written down of it since it was committed.
-func (s *server) whyNoFrames(e store.Entry, tried bool) string {
+func (s *server) whyNoFrames(e ledger.Entry, tried bool) string {
 	switch {
 	case s.Slots.Frames == nil:
 		return "none is kept: the host runs with --no-frames"
-	case e.Direction == store.Out && e.State == store.Queued && !tried:
+	case e.Direction == ledger.Out && e.State == ledger.Queued && !tried:
 		return "none is there: it was not written yet"
-	case e.Direction == store.In:
+	case e.Direction == ledger.In:
 		return "none can be told apart: what adapters send carries no id of the host; the channel's frames show the newest"
 	}
 	return fmt.Sprintf("none is kept, and so not when it was written: of a channel only the newest %d frames are, in memory, and adapters of protocol 1.0 get no ids to tell them by", framelog.Most)
@@ -103,7 +103,7 @@ func (s *server) whyNoFrames(e store.Entry, tried bool) string {
 
 // lifeOf tells a message's life: what was written down of it and when frames of it
 // were sent, between its beginning and its present state, which are known anyway.
-func lifeOf(e store.Entry, found []store.Life, sent []LifeEvent) []LifeEvent {
+func lifeOf(e ledger.Entry, found []ledger.Life, sent []LifeEvent) []LifeEvent {
 	between := make([]LifeEvent, 0, len(found)+len(sent))
 	for _, l := range found {
 		between = append(between, LifeEvent{timeOf(l.At), l.What, l.Detail})
@@ -129,7 +129,7 @@ func turnOf(what string) int {
 	switch what {
 	case "replayed", "sent once more":
 		return 0
-	case store.Sent.String():
+	case ledger.Sent.String():
 		return 1
 	}
 	return 2

@@ -8,8 +8,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -71,19 +72,19 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
-	scope := store.Scope{Chain: chain}
+	scope := sqlite.Scope{Chain: chain}
 	if in.Conversation.set {
 		scope.Conversation = &in.Conversation.value
 	}
 	if in.Direction != "" {
-		d := store.In
+		d := ledger.In
 		if in.Direction == "out" {
-			d = store.Out
+			d = ledger.Out
 		}
 		scope.Direction = &d
 	}
-	entries, err := s.Store.Before(ctx, scope, store.MessageID(after), in.Limit)
-	if errors.Is(err, store.ErrNotFound) {
+	entries, err := s.Store.Before(ctx, scope, ledger.MessageID(after), in.Limit)
+	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, field(422, "query.cursor", "expected a next_cursor of the same list", in.Cursor)
 	}
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *server) renderMessage(_ context.Context, in *struct{ Body RenderRequest
 }
 
 // authorOf is who is shown as a message's author.
-func authorOf(e store.Entry) string {
+func authorOf(e ledger.Entry) string {
 	if e.Origin.UserName == "" {
 		return e.Origin.UserID + e.Origin.Agent // only one of them is there
 	}
@@ -116,7 +117,7 @@ func authorOf(e store.Entry) string {
 
 // showMessage makes a message as operators see it: urls of attachments are
 // signed for a while.
-func (s *server) showMessage(e store.Entry) Message {
+func (s *server) showMessage(e ledger.Entry) Message {
 	m := Message{
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
 		Author: authorOf(e), AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
@@ -138,9 +139,9 @@ func (s *server) showMessage(e store.Entry) Message {
 	}
 	m.Message = message.Envelope{
 		ID: m.ID, Role: message.RoleUser, Status: e.Status, CreatedAt: m.TS.Format(message.TimeFormat),
-		SessionID: store.MessageID(e.ConversationID).String(), TurnIndex: e.Turn, Parts: m.Parts, Metadata: m.Metadata,
+		SessionID: ledger.MessageID(e.ConversationID).String(), TurnIndex: e.Turn, Parts: m.Parts, Metadata: m.Metadata,
 	}
-	if e.Direction == store.Out {
+	if e.Direction == ledger.Out {
 		m.Message.Role = message.RoleAgent
 	}
 	return m

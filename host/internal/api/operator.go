@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // Operator is who operates the host.
@@ -178,8 +178,8 @@ func (s *server) listSessions(ctx context.Context, _ *struct{}) (*body[sessionLi
 	return &body[sessionList]{out}, nil
 }
 
-func showSession(r store.Session, current int64) Session {
-	return Session{store.SessionRef(r.ID), r.ID == current, timeOf(r.CreatedAt), timeOf(r.LastUsedAt), timeOf(r.ExpiresAt), r.Remote, r.UserAgent}
+func showSession(r ledger.Session, current int64) Session {
+	return Session{ledger.SessionRef(r.ID), r.ID == current, timeOf(r.CreatedAt), timeOf(r.LastUsedAt), timeOf(r.ExpiresAt), r.Remote, r.UserAgent}
 }
 
 func (s *server) closeSessions(ctx context.Context, _ *struct{}) (*struct{}, error) {
@@ -199,7 +199,7 @@ func (s *server) closeSession(ctx context.Context, in *struct {
 			id = 0 // is none
 		}
 	}
-	if err := s.Store.DeleteSession(ctx, id, s.by(ctx, "session.close", store.SessionRef(id), nil)); err != nil {
+	if err := s.Store.DeleteSession(ctx, id, s.by(ctx, "session.close", ledger.SessionRef(id), nil)); err != nil {
 		return nil, s.fault(err, "session "+strconv.Quote(in.Session))
 	}
 	return nil, nil

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Page is what every list takes.
@@ -21,7 +21,7 @@ func (p Page) after() (int64, error) {
 	if p.Cursor == "" {
 		return 0, nil
 	}
-	if n, ok := store.ParseCursor(p.Cursor); ok {
+	if n, ok := ledger.ParseCursor(p.Cursor); ok {
 		return n, nil
 	}
 	return 0, field(http.StatusUnprocessableEntity, "query.cursor", "expected a next_cursor of an earlier answer", p.Cursor)
@@ -32,7 +32,7 @@ func (p Page) next(n int, last func() int64) string {
 	if n < p.Limit {
 		return ""
 	}
-	return store.Cursor(last())
+	return ledger.Cursor(last())
 }
 
 // mustJSON encodes our own structs of strings, numbers and valid JSON.
@@ -63,4 +63,4 @@ func shortList(names []string) string {
 	return strings.Join(names[:maxNamed], ", ") + fmt.Sprintf(" and %d more", len(names)-maxNamed)
 }
 
-func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
+func isNotFound(err error) bool { return errors.Is(err, ledger.ErrNotFound) }

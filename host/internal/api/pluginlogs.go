@@ -5,8 +5,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // PluginLine is one line of a plugin's output.
@@ -45,7 +45,7 @@ func (s *server) pluginLogs(ctx context.Context, in *logQuery) (*huma.StreamResp
 	if !in.follows() {
 		out := pluginLines{Lines: showLines(lines)}
 		if len(lines) > 0 {
-			out.NextCursor = store.Cursor(lines[len(lines)-1].Seq)
+			out.NextCursor = ledger.Cursor(lines[len(lines)-1].Seq)
 		}
 		return whole(out), nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // Plugins are the adapters that the host runs as processes. Errors are those of
@@ -40,7 +40,7 @@ type pluginsRun interface {
 	Enable(ctx context.Context, name string) error
 	Disable(ctx context.Context, name string) error
 	// Changed is told of every change of the row of a plugin's channel.
-	Changed(row store.Channel)
+	Changed(row ledger.Channel)
 	// Settle waits until what was last asked of the plugin has come about, or ctx ends.
 	Settle(ctx context.Context, name string)
 	// Settled reports whether no plugin's first start is under way; else it names one.
@@ -126,7 +126,7 @@ func (s *server) showPlugin(ctx context.Context, st plugin.Status) (Plugin, erro
 		MemoryLimit: st.Memory, LimitBy: st.LimitBy, Source: st.Source,
 	}
 	row, err := s.Store.Channel(ctx, st.Name)
-	if errors.Is(err, store.ErrNotFound) || err == nil && row.Kind != plugin.Kind {
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && row.Kind != plugin.Kind {
 		state := p.State
 		p.Health.Process = &state
 		return p, nil
@@ -271,7 +271,7 @@ func (s *server) reloadPlugins(ctx context.Context, _ *struct{}) (*body[Reloaded
 
 // owner is where plugins.yaml says that the channel is a plugin's; "" if it no
 // longer does.
-func (s *server) owner(row store.Channel) string {
+func (s *server) owner(row ledger.Channel) string {
 	if s.Plugins == nil || row.Kind != plugin.Kind {
 		return ""
 	}
@@ -283,7 +283,7 @@ func (s *server) owner(row store.Channel) string {
 }
 
 // process is the state of the channel's process; nil = the host runs none.
-func (s *server) process(row store.Channel) *string {
+func (s *server) process(row ledger.Channel) *string {
 	if s.Plugins == nil || row.Kind != plugin.Kind {
 		return nil
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Replay is a replay of many dead letters: how far it is.
@@ -56,7 +57,7 @@ func (s *server) replays() {
 // who makes the request, oldest first.
 func (s *server) letters(ctx context.Context, channel int64) ([]hub.Letter, error) {
 	var all []hub.Letter
-	for next := store.MessageID(0); ; {
+	for next := ledger.MessageID(0); ; {
 		page, after, err := s.dead(ctx, channel, "", next, 500)
 		if err != nil {
 			return nil, err
@@ -104,7 +105,7 @@ func (s *server) beginReplay(ctx context.Context, in *struct {
 	if h := holderOf(ctx); in.Channel == "" && h.Limited() {
 		return nil, huma.Error403Forbidden("the key " + h.Name + " is limited to channels: name one of them")
 	}
-	var row store.Channel
+	var row ledger.Channel
 	if in.Channel != "" {
 		var err error
 		if row, err = s.find(ctx, in.Channel); err != nil {
@@ -134,7 +135,7 @@ func (s *server) listReplays(ctx context.Context, _ *struct{}) (*body[replayList
 	out := replayList{Replays: []Replay{}}
 	for _, r := range s.Hub.Replays() {
 		shown, err := s.seenReplay(ctx, r)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, ledger.ErrNotFound) {
 			continue
 		}
 		if err != nil {
@@ -171,7 +172,7 @@ func (s *server) findReplay(ctx context.Context, id string) (Replay, error) {
 			continue
 		}
 		shown, err := s.seenReplay(ctx, r)
-		if err == nil || !errors.Is(err, store.ErrNotFound) {
+		if err == nil || !errors.Is(err, ledger.ErrNotFound) {
 			return shown, err
 		}
 	}
@@ -189,13 +190,13 @@ func (s *server) seenReplay(ctx context.Context, r hub.Replaying) (Replay, error
 	h := holderOf(ctx)
 	if r.Channel == 0 {
 		if h.Limited() {
-			return Replay{}, store.ErrNotFound
+			return Replay{}, ledger.ErrNotFound
 		}
-		return s.showReplay(r, store.Channel{}), nil
+		return s.showReplay(r, ledger.Channel{}), nil
 	}
 	row, err := s.Store.ChannelByKey(ctx, r.Channel)
 	if err == nil && !h.Sees(row.ID) {
-		err = store.ErrNotFound
+		err = ledger.ErrNotFound
 	}
 	if err != nil {
 		return Replay{}, err
@@ -203,7 +204,7 @@ func (s *server) seenReplay(ctx context.Context, r hub.Replaying) (Replay, error
 	return s.showReplay(r, row), nil
 }
 
-func (s *server) showReplay(r hub.Replaying, row store.Channel) Replay {
+func (s *server) showReplay(r hub.Replaying, row ledger.Channel) Replay {
 	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Began: timeOf(r.Began)}
 	if !r.Ended.IsZero() {
 		out.State, out.Ended = "done", when(r.Ended)
@@ -226,9 +227,9 @@ func (s *server) whyLeft(err error) string {
 		}
 	}
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, ledger.ErrNotFound):
 		return "it was deleted meanwhile"
-	case store.Failing(err):
+	case sqlite.Failing(err):
 		return "storage is unavailable"
 	}
 	return "internal error"

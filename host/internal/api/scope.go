@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // span is what an operation is about, which counts for keys that are limited to
@@ -170,15 +170,15 @@ func (s *server) lease(ctx context.Context) (_ context.Context, end context.Canc
 
 // visible reads up to n of the channels that are there for who makes the request,
 // oldest first, from behind the one with key after.
-func (s *server) visible(ctx context.Context, after int64, n int) ([]store.Channel, error) {
+func (s *server) visible(ctx context.Context, after int64, n int) ([]ledger.Channel, error) {
 	h := holderOf(ctx)
 	if !h.Limited() {
 		return s.Store.Channels(ctx, after, n)
 	}
-	var out []store.Channel
+	var out []ledger.Channel
 	for _, id := range h.Channels {
 		row, err := s.Store.Channel(ctx, id)
-		if errors.Is(err, store.ErrNotFound) { // deleted
+		if errors.Is(err, ledger.ErrNotFound) { // deleted
 			continue
 		}
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *server) visible(ctx context.Context, after int64, n int) ([]store.Chann
 			out = append(out, row)
 		}
 	}
-	slices.SortFunc(out, func(a, b store.Channel) int { return int(a.Key - b.Key) })
+	slices.SortFunc(out, func(a, b ledger.Channel) int { return int(a.Key - b.Key) })
 	return out[:min(n, len(out))], nil
 }
 
@@ -200,7 +200,7 @@ func (s *server) sees(ctx context.Context) (func(channel int64) bool, error) {
 	}
 	rows, err := s.visible(ctx, 0, auth.MaxKeyChannels)
 	return func(channel int64) bool {
-		return slices.ContainsFunc(rows, func(r store.Channel) bool { return r.Key == channel })
+		return slices.ContainsFunc(rows, func(r ledger.Channel) bool { return r.Key == channel })
 	}, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/search"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // SearchResult is a message that was found.
@@ -52,7 +52,7 @@ func (s *server) searchMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	f := store.Find{Query: q, Cursor: store.MessageID(before), N: in.Limit}
+	f := search.Find{Query: q, Cursor: ledger.MessageID(before), N: in.Limit}
 	if err := s.narrow(ctx, &f, in.Channel); err != nil {
 		return nil, err
 	}
@@ -81,14 +81,14 @@ func (s *server) searchMessages(ctx context.Context, in *struct {
 		s.pace(i)
 	}
 	if found.Next != 0 {
-		out.NextCursor = store.Cursor(int64(found.Next))
+		out.NextCursor = ledger.Cursor(int64(found.Next))
 	}
 	return &body[SearchResults]{out}, nil
 }
 
 // narrow says in which channels is looked: those that the caller may read, that
 // are named apart, and that the query names.
-func (s *server) narrow(ctx context.Context, f *store.Find, ref string) error {
+func (s *server) narrow(ctx context.Context, f *search.Find, ref string) error {
 	var err error
 	if f.Channels, err = s.readable(ctx, ref); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // MaxSecret bounds a secret, in bytes: a private key with its certificates fits.
@@ -96,7 +96,7 @@ func (s *server) secretUsers() map[string][]string {
 	return s.Plugins.Users()
 }
 
-func showSecret(r store.Secret, users map[string][]string) Secret {
+func showSecret(r ledger.Secret, users map[string][]string) Secret {
 	_, shadowed := os.LookupEnv(r.Name)
 	return Secret{Name: r.Name, UsedBy: orEmpty(users[r.Name]), Shadowed: shadowed, CreatedAt: timeOf(r.CreatedAt), UpdatedAt: timeOf(r.UpdatedAt)}
 }

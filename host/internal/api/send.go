@@ -13,8 +13,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/compose"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -48,13 +48,13 @@ func (s *server) sendMessage(ctx context.Context, in *struct {
 	})
 }
 
-func (s *server) sendBody(ctx context.Context, row store.Channel, b sendBody) (*body[sentBody], error) {
+func (s *server) sendBody(ctx context.Context, row ledger.Channel, b sendBody) (*body[sentBody], error) {
 	if b.Typing != nil {
 		if err := s.Hub.Typing(ctx, row, b.ConversationID, *b.Typing); err != nil {
 			return nil, s.sendFault(err, row.Name)
 		}
 		if b.OnlyTyping() {
-			return &body[sentBody]{sentBody{State: store.Sent.String(), Degraded: []render.Note{}}}, nil
+			return &body[sentBody]{sentBody{State: ledger.Sent.String(), Degraded: []render.Note{}}}, nil
 		}
 	}
 	out, err := s.outgoing(ctx, row, b)
@@ -64,7 +64,7 @@ func (s *server) sendBody(ctx context.Context, row store.Channel, b sendBody) (*
 	return s.send(ctx, row, out)
 }
 
-func (s *server) send(ctx context.Context, row store.Channel, out hub.Outgoing) (*body[sentBody], error) {
+func (s *server) send(ctx context.Context, row ledger.Channel, out hub.Outgoing) (*body[sentBody], error) {
 	sent, err := s.Hub.Send(ctx, row, out)
 	if err != nil {
 		return nil, s.sendFault(err, row.Name)
@@ -75,13 +75,13 @@ func (s *server) send(ctx context.Context, row store.Channel, out hub.Outgoing) 
 func (s *server) sendFault(err error, channel string) error {
 	switch {
 	case errors.Is(err, hub.ErrNotAttached):
-		return coded(http.StatusConflict, string(store.ReasonNotAttached), err.Error())
+		return coded(http.StatusConflict, string(ledger.ReasonNotAttached), err.Error())
 	case errors.Is(err, hub.ErrQueueFull):
-		return coded(http.StatusConflict, string(store.ReasonQueueFull), err.Error())
+		return coded(http.StatusConflict, string(ledger.ReasonQueueFull), err.Error())
 	case errors.Is(err, hub.ErrContent):
 		return field(http.StatusUnprocessableEntity, "body", err.Error(), "")
 	case errors.Is(err, hub.ErrTooLarge):
-		return coded(http.StatusUnprocessableEntity, string(store.ReasonFrameTooLarge), err.Error())
+		return coded(http.StatusUnprocessableEntity, string(ledger.ReasonFrameTooLarge), err.Error())
 	}
 	return s.fault(err, "channel "+channel)
 }
@@ -99,7 +99,7 @@ func checkConversation(id string) error {
 }
 
 // outgoing makes the message that the body describes.
-func (s *server) outgoing(ctx context.Context, row store.Channel, b sendBody) (hub.Outgoing, error) {
+func (s *server) outgoing(ctx context.Context, row ledger.Channel, b sendBody) (hub.Outgoing, error) {
 	if err := s.checkPaths(b.Content); err != nil {
 		return hub.Outgoing{}, err
 	}
@@ -139,13 +139,13 @@ func (s *server) checkPaths(c compose.Content) error {
 
 // message reads a message of the channel by the id that a request names at;
 // unknown is the status if there is none.
-func (s *server) message(ctx context.Context, row store.Channel, at, id string, unknown int) (store.Entry, error) {
-	mid, err := store.ParseMessageID(id)
+func (s *server) message(ctx context.Context, row ledger.Channel, at, id string, unknown int) (ledger.Entry, error) {
+	mid, err := ledger.ParseMessageID(id)
 	if err != nil {
-		return store.Entry{}, field(422, at, err.Error(), clip(id))
+		return ledger.Entry{}, field(422, at, err.Error(), clip(id))
 	}
 	e, err := s.Store.Message(ctx, mid)
-	if errors.Is(err, store.ErrNotFound) || err == nil && e.Channel != row.Key {
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && e.Channel != row.Key {
 		return e, field(unknown, at, "no such message in this channel", id)
 	}
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *server) testChannel(ctx context.Context, in *struct {
 	switch {
 	case attached && a.Effective.Has(wire.CapAck):
 		out.await(ctx, events)
-	case out.State == store.Queued.String():
+	case out.State == ledger.Queued.String():
 		out.Detail = "Queued: it is written when an adapter attaches."
 	}
 	return &body[testBody]{out}, nil
@@ -217,10 +217,10 @@ func (t *testBody) await(ctx context.Context, events <-chan hub.Event) {
 				continue
 			}
 			switch t.State = e.State.String(); e.State {
-			case store.Delivered:
+			case ledger.Delivered:
 				t.Confirmed, t.Detail = true, "Confirmed: the platform took it."
 				return
-			case store.Failed, store.Expired:
+			case ledger.Failed, ledger.Expired:
 				t.Detail = "Not taken: " + string(e.Reason) + "."
 				return
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
@@ -55,7 +55,7 @@ func (s *server) statistics() {
 
 func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statistics], error) {
 	out := Statistics{Window: in.Window}
-	key := int64(store.AllChannels)
+	key := int64(tally.AllChannels)
 	switch h := holderOf(ctx); {
 	case in.Channel != "":
 		row, err := s.find(ctx, in.Channel)
@@ -75,12 +75,12 @@ func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statis
 	if err != nil {
 		return nil, s.fault(err, "statistics")
 	}
-	sums := make([]store.Minute, w.length/w.step)
-	var total store.Minute
+	sums := make([]tally.Minute, w.length/w.step)
+	var total tally.Minute
 	for i := range rows {
 		r := &rows[i]
 		p := &sums[r.At.Sub(from)/w.step]
-		for _, sum := range []*store.Minute{p, &total} {
+		for _, sum := range []*tally.Minute{p, &total} {
 			sum.Add(r)
 			sum.Queue = max(sum.Queue, r.Queue)
 		}
@@ -93,7 +93,7 @@ func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statis
 	return &body[Statistics]{out}, nil
 }
 
-func statPoint(m *store.Minute, at time.Time) StatPoint {
+func statPoint(m *tally.Minute, at time.Time) StatPoint {
 	quantile := func(q float64) *float64 {
 		v, ok := m.Latency.Quantile(&tally.Delays, q)
 		if !ok {

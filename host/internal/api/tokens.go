@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -119,7 +119,7 @@ type Rotation struct {
 // rotated is a new credential, and when the older ones end.
 type rotated struct {
 	secret string
-	stored store.NewToken
+	stored ledger.NewToken
 	until  time.Time
 	detail any // for the audit log
 }
@@ -180,7 +180,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, erro
 	}
 	id, err := strconv.ParseInt(in.Token, 10, 64)
 	if err != nil {
-		return nil, s.fault(store.ErrNotFound, fmt.Sprintf("token %q", in.Token))
+		return nil, s.fault(ledger.ErrNotFound, fmt.Sprintf("token %q", in.Token))
 	}
 	if err := s.Store.RevokeToken(ctx, row.Key, id, s.by(ctx, "token.revoke", row.Name, map[string]string{"token": in.Token})); err != nil {
 		return nil, s.fault(err, fmt.Sprintf("token %q", in.Token))
@@ -189,7 +189,7 @@ func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, erro
 	return nil, nil
 }
 
-func (s *server) showToken(t store.Token) Token {
+func (s *server) showToken(t ledger.Token) Token {
 	return Token{
 		ID: strconv.FormatInt(t.ID, 10), Hint: t.Hint, Live: t.Live(s.Now()), CreatedAt: timeOf(t.CreatedAt),
 		ExpiresAt: when(t.ExpiresAt), RevokedAt: when(t.RevokedAt), LastUsedAt: when(t.LastUsedAt),

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func (h *host) reserve(t testing.TB, c Claim, size int64) Reservation {
@@ -207,14 +209,8 @@ func (h *host) claimed(res Reservation) bool {
 	return ok
 }
 
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 10 s for %s", what)
-		}
-	}
-}
+// until waits for a condition; what says which.
+var until = await.Until
 
 // Of several at a time one is taken.
 func TestConcurrentUploads(t *testing.T) {

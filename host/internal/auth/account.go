@@ -15,7 +15,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // LinkFile holds, in the data directory, the address at which the operator is
@@ -43,7 +44,7 @@ type Account struct {
 
 // AccountOptions are what an account works on; all are needed.
 type AccountOptions struct {
-	Store    *store.Store
+	Store    *sqlite.Store
 	Dir      string                   // data directory
 	URL      func(code string) string // where the operator is set up
 	Limiter  Limiter
@@ -77,7 +78,7 @@ func (e *WaitError) Error() string {
 
 // Opened is a session that began. Secret is what its cookie holds.
 type Opened struct {
-	store.Session
+	ledger.Session
 	Secret string
 }
 
@@ -88,7 +89,7 @@ func (a *Account) Begin(ctx context.Context) (url string, err error) {
 	switch {
 	case err == nil:
 		return "", a.forget()
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, ledger.ErrNotFound):
 		return "", err
 	}
 	return a.newLink(time.Time{})
@@ -146,7 +147,7 @@ func (a *Account) opens(code string) bool {
 // Link reports whether a code sets the operator up, and whether there is one already.
 func (a *Account) Link(ctx context.Context, code string) (opens, operated bool, err error) {
 	_, err = a.Store.Operator(ctx)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return false, false, err
 	}
 	return a.opens(code), err == nil, nil
@@ -211,7 +212,7 @@ func (a *Account) LogIn(ctx context.Context, name, password string) (Opened, err
 		return Opened{}, &WaitError{wait}
 	}
 	o, err := a.Store.Operator(ctx)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return Opened{}, err
 	}
 	right, err := a.hasher.matches(ctx, o.Password, password)
@@ -233,8 +234,8 @@ func (a *Account) open(ctx context.Context, name string) (Opened, error) {
 	secret, now := Generate(SessionPrefix), a.Now()
 	by := By(ctx, "session.open", "", nil)
 	by.Actor = name
-	made, _, err := a.Store.CreateSession(ctx, store.Session{
-		Token: store.Token{Hash: Hash(secret), ExpiresAt: now.Add(SessionLife)}, Remote: from.Remote, UserAgent: from.UserAgent,
+	made, _, err := a.Store.CreateSession(ctx, ledger.Session{
+		Token: ledger.Token{Hash: Hash(secret), ExpiresAt: now.Add(SessionLife)}, Remote: from.Remote, UserAgent: from.UserAgent,
 	}, now.Add(-SessionIdle), by)
 	return Opened{made, secret}, err
 }

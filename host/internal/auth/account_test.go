@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 const password = "correct horse battery"
@@ -35,7 +36,7 @@ func accountOf(t *testing.T) (*Account, *Gate, *settable) {
 	now.set(time.Now().Truncate(time.Second))
 	clock := now.now
 	dir := t.TempDir()
-	s, err := store.Open(t.Context(), dir, store.Options{Now: clock})
+	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Now: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +60,9 @@ func codeOf(t *testing.T, url string, err error) string {
 	return code
 }
 
-func actions(t *testing.T, s *store.Store) []string {
+func actions(t *testing.T, s *sqlite.Store) []string {
 	t.Helper()
-	all, err := s.Audit(context.Background(), store.AuditQuery{}, 0, 500)
+	all, err := s.Audit(context.Background(), ledger.AuditQuery{}, 0, 500)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func TestSetPassword(t *testing.T) {
 	if want := "operator.setup session.open session.open operator.password.refused operator.password session.open operator.rename"; got != want {
 		t.Errorf("audited\n%s, want\n%s", got, want)
 	}
-	all, err := a.Store.Audit(ctx, store.AuditQuery{}, 0, 1)
+	all, err := a.Store.Audit(ctx, ledger.AuditQuery{}, 0, 1)
 	if err != nil || all[0].Actor != "me" || all[0].Via != h.Via() || string(all[0].Before) != `{"name":"me"}` || string(all[0].After) != `{"name":"you"}` {
 		t.Errorf("got %+v, %v", all, err)
 	}
@@ -288,7 +289,7 @@ func TestFailuresBounded(t *testing.T) {
 	if _, err := a.SetUp(t.Context(), "wrong", "me", password); !errors.Is(err, ErrInvalid) {
 		t.Fatal(err)
 	}
-	all, err := a.Store.Audit(t.Context(), store.AuditQuery{Action: "operator.setup"}, 0, 100)
+	all, err := a.Store.Audit(t.Context(), ledger.AuditQuery{Action: "operator.setup"}, 0, 100)
 	if err != nil || len(all) != 21 || string(all[0].Detail) != `{"left_out_before":280}` {
 		t.Errorf("%d lines, the newest %s, %v", len(all), all[0].Detail, err)
 	}
@@ -300,13 +301,13 @@ func TestManySessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range store.MaxSessions {
+	for range ledger.MaxSessions {
 		if _, err := a.open(t.Context(), "me"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	all, err := a.Store.Sessions(t.Context())
-	if err != nil || len(all) != store.MaxSessions {
+	if err != nil || len(all) != ledger.MaxSessions {
 		t.Errorf("%d sessions, %v", len(all), err)
 	}
 	if _, err := g.AdmitSession(t.Context(), first.Secret); !errors.Is(err, ErrInvalid) {

@@ -17,7 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // ErrInvalid is the one answer to every credential that opens nothing.
@@ -73,8 +73,8 @@ func Hash(secret string) []byte {
 }
 
 // NewToken is what is stored of a channel's token or an agent's key.
-func NewToken(token string, expires time.Time) store.NewToken {
-	return store.NewToken{Hash: Hash(token), Hint: token[len(token)-4:], ExpiresAt: expires}
+func NewToken(token string, expires time.Time) ledger.NewToken {
+	return ledger.NewToken{Hash: Hash(token), Hint: token[len(token)-4:], ExpiresAt: expires}
 }
 
 // CheckOwnToken says what is wrong with a token that an operator brings.

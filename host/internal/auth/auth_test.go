@@ -17,7 +17,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 func TestGenerate(t *testing.T) {
@@ -114,9 +115,9 @@ func TestCheckOwnToken(t *testing.T) {
 }
 
 // gateOf makes a gate whose clock is *now, with one channel of token "valid…".
-func gateOf(t *testing.T, now *time.Time) (*Gate, *store.Store, store.Channel) {
+func gateOf(t *testing.T, now *time.Time) (*Gate, *sqlite.Store, ledger.Channel) {
 	t.Helper()
-	s, err := store.Open(context.Background(), t.TempDir(), store.Options{})
+	s, err := sqlite.Open(context.Background(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,17 +131,17 @@ func gateOf(t *testing.T, now *time.Time) (*Gate, *store.Store, store.Channel) {
 
 const validToken = "valid-valid-valid-valid"
 
-func addChannel(t *testing.T, s *store.Store, name, token string, expires time.Time) store.Channel {
+func addChannel(t *testing.T, s *sqlite.Store, name, token string, expires time.Time) ledger.Channel {
 	t.Helper()
 	secret := NewToken(token, expires)
-	c, err := s.CreateChannel(context.Background(), store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, change)
+	c, err := s.CreateChannel(context.Background(), ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-var change = store.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")}
+var change = ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")}
 
 func TestAdmit(t *testing.T) {
 	ctx := context.Background()

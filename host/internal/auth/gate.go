@@ -8,19 +8,20 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Grant is what a token opens.
 type Grant struct {
-	Channel   store.Channel
+	Channel   ledger.Channel
 	Token     int64
 	ExpiresAt time.Time // zero = never
 }
 
 // AgentGrant is what an agent's key opens.
 type AgentGrant struct {
-	Agent     store.Agent
+	Agent     ledger.Agent
 	Key       int64     // its id; see agent.Keyed
 	ExpiresAt time.Time // zero = never
 }
@@ -29,29 +30,29 @@ type AgentGrant struct {
 type Gate struct {
 	Failures Failures // of all that was refused here, and wherever else somebody asks to be let in
 
-	store *store.Store
+	store *sqlite.Store
 	now   func() time.Time
 
 	mu       sync.Mutex // guards what follows
-	tokens   store.Uses
-	keys     store.Uses
-	apiKeys  store.Uses
-	sessions store.Uses
+	tokens   ledger.Uses
+	keys     ledger.Uses
+	apiKeys  ledger.Uses
+	sessions ledger.Uses
 	leases   map[*lease]struct{}
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
-func NewGate(s *store.Store, now func() time.Time) *Gate {
+func NewGate(s *sqlite.Store, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}
-	return &Gate{store: s, now: now, tokens: store.Uses{}, keys: store.Uses{}, apiKeys: store.Uses{}, sessions: store.Uses{}, leases: map[*lease]struct{}{}}
+	return &Gate{store: s, now: now, tokens: ledger.Uses{}, keys: ledger.Uses{}, apiKeys: ledger.Uses{}, sessions: ledger.Uses{}, leases: map[*lease]struct{}{}}
 }
 
 // Admit returns what the token of a channel opens, or ErrInvalid whatever is
 // wrong with it, after the same work. Other errors are storage's.
 func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
-	var c store.Channel
+	var c ledger.Channel
 	t, err := g.check(ctx, token, g.store.TokenByHash, func(ctx context.Context, key int64) (enabled bool, err error) {
 		c, err = g.store.ChannelByKey(ctx, key)
 		return c.Enabled, err
@@ -67,7 +68,7 @@ func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
 
 // AdmitAgent is Admit for the key of an agent.
 func (g *Gate) AdmitAgent(ctx context.Context, key string) (AgentGrant, error) {
-	var a store.Agent
+	var a ledger.Agent
 	t, err := g.check(ctx, key, g.store.AgentKeyByHash, func(ctx context.Context, key int64) (enabled bool, err error) {
 		a, err = g.store.AgentByKey(ctx, key)
 		return a.Enabled, err
@@ -83,23 +84,23 @@ func (g *Gate) AdmitAgent(ctx context.Context, key string) (AgentGrant, error) {
 
 // check finds the credential of a secret. It is alive and its owner enabled, or
 // the error is ErrInvalid or storage's.
-func (g *Gate) check(ctx context.Context, secret string, find func(context.Context, []byte) (store.Token, error), owner func(context.Context, int64) (bool, error)) (store.Token, error) {
+func (g *Gate) check(ctx context.Context, secret string, find func(context.Context, []byte) (ledger.Token, error), owner func(context.Context, int64) (bool, error)) (ledger.Token, error) {
 	hash := Hash(secret)
 	t, err := find(ctx, hash)
 	known := err == nil
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Token{}, err
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return ledger.Token{}, err
 	}
 	if !known {
 		t.Hash = make([]byte, sha256.Size)
 	}
 	enabled, err := owner(ctx, t.Owner) // also for an unknown secret: it costs the same
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Token{}, err
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return ledger.Token{}, err
 	}
 	same := subtle.ConstantTimeCompare(hash, t.Hash) == 1
 	if !known || !same || err != nil || !enabled || !t.Live(g.now()) {
-		return store.Token{}, ErrInvalid
+		return ledger.Token{}, ErrInvalid
 	}
 	return t, nil
 }
@@ -115,7 +116,7 @@ func (g *Gate) Serve(ctx context.Context) error {
 			return g.flush(context.WithoutCancel(ctx))
 		case <-tick.C:
 			g.endLeases(ctx)
-			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, store.ErrUnavailable) {
+			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ledger.ErrUnavailable) {
 				return err
 			}
 		}
@@ -125,7 +126,7 @@ func (g *Gate) Serve(ctx context.Context) error {
 func (g *Gate) flush(ctx context.Context) error {
 	g.mu.Lock()
 	tokens, keys, apiKeys, sessions := g.tokens, g.keys, g.apiKeys, g.sessions
-	g.tokens, g.keys, g.apiKeys, g.sessions = store.Uses{}, store.Uses{}, store.Uses{}, store.Uses{}
+	g.tokens, g.keys, g.apiKeys, g.sessions = ledger.Uses{}, ledger.Uses{}, ledger.Uses{}, ledger.Uses{}
 	g.mu.Unlock()
 	if len(tokens)+len(keys)+len(apiKeys)+len(sessions) == 0 {
 		return nil
@@ -143,7 +144,7 @@ func (g *Gate) flush(ctx context.Context) error {
 }
 
 // again puts uses back that were not written down, unless there are later ones.
-func again(to, from store.Uses) {
+func again(to, from ledger.Uses) {
 	for id, at := range from {
 		if to[id].Before(at) {
 			to[id] = at

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // A key of an agent opens that agent, and nothing that is wrong with it can be
@@ -19,7 +19,7 @@ func TestAdmitAgent(t *testing.T) {
 	g, s, _ := gateOf(t, &now)
 	const key = "pna_first-first-first"
 	secret := NewToken(key, now.Add(time.Hour))
-	a, err := s.CreateAgent(ctx, store.Agent{ID: "id", Name: "helper", Kind: "k", Config: json.RawMessage(`{}`), Enabled: true}, &secret, change)
+	a, err := s.CreateAgent(ctx, ledger.Agent{ID: "id", Name: "helper", Kind: "k", Config: json.RawMessage(`{}`), Enabled: true}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
 	}

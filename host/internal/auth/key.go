@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Scope is what a key opens.
@@ -74,8 +74,8 @@ func CheckKeyName(name string) error {
 
 // AdmitKey is Admit for a key of the API: it returns who holds it.
 func (g *Gate) AdmitKey(ctx context.Context, secret string) (Holder, error) {
-	var k store.Key
-	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (store.Token, error) {
+	var k ledger.Key
+	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (ledger.Token, error) {
 		var err error
 		k, err = g.store.KeyByHash(ctx, hash)
 		return k.Token, err

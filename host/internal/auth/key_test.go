@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Whatever is wrong with a key, the answer is one; a key of another sort is none.
 func TestAdmitKey(t *testing.T) {
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,18 +24,18 @@ func TestAdmitKey(t *testing.T) {
 	g := NewGate(s, func() time.Time { return now })
 	newKey := func(name string, expires time.Time) string {
 		secret := Generate(KeyPrefix)
-		if _, err := s.CreateKey(t.Context(), store.Key{Name: name, Scopes: []string{string(ScopeAgentRun)}}, NewToken(secret, expires), store.Change{Actor: "test", Action: "key.create"}); err != nil {
+		if _, err := s.CreateKey(t.Context(), ledger.Key{Name: name, Scopes: []string{string(ScopeAgentRun)}}, NewToken(secret, expires), ledger.Change{Actor: "test", Action: "key.create"}); err != nil {
 			t.Fatal(err)
 		}
 		return secret
 	}
 	good, short, gone := newKey("good", time.Time{}), newKey("short", now.Add(time.Minute)), newKey("gone", time.Time{})
-	if _, err := s.RevokeKey(t.Context(), "gone", store.Change{Actor: "test", Action: "key.delete"}); err != nil {
+	if _, err := s.RevokeKey(t.Context(), "gone", ledger.Change{Actor: "test", Action: "key.delete"}); err != nil {
 		t.Fatal(err)
 	}
 	token := Generate(TokenPrefix)
 	secret := NewToken(token, time.Time{})
-	if _, err := s.CreateChannel(t.Context(), store.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, store.Change{Actor: "test", Action: "channel.create"}); err != nil {
+	if _, err := s.CreateChannel(t.Context(), ledger.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, ledger.Change{Actor: "test", Action: "channel.create"}); err != nil {
 		t.Fatal(err)
 	}
 	h, err := g.AdmitKey(t.Context(), good)

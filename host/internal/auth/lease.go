@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // lease is something that goes on for as long as a credential is valid.
@@ -56,28 +56,28 @@ func (g *Gate) endLeases(ctx context.Context) {
 
 // ended reports whether the holder's credential is one no more.
 func (g *Gate) ended(ctx context.Context, h Holder) bool {
-	var t store.Token
+	var t ledger.Token
 	var err error
 	switch {
 	case h.ID != 0:
-		var k store.Key
+		var k ledger.Key
 		k, err = g.store.Key(ctx, strconv.FormatInt(h.ID, 10))
 		t = k.Token
 	case h.Session != 0:
-		var s store.Session
+		var s ledger.Session
 		s, err = g.store.SessionByID(ctx, h.Session)
 		t = idle(s)
 	default: // the key of the data directory lives as long as the host
 		return false
 	}
 	if err != nil {
-		return errors.Is(err, store.ErrNotFound) // trouble of storage ends nothing
+		return errors.Is(err, ledger.ErrNotFound) // trouble of storage ends nothing
 	}
 	return !t.Live(g.now())
 }
 
 // idle is the token of a session that also ends when it is not used.
-func idle(s store.Session) store.Token {
+func idle(s ledger.Session) ledger.Token {
 	t := s.Token
 	if at := t.LastUsedAt.Add(SessionIdle); at.Before(t.ExpiresAt) {
 		t.ExpiresAt = at
@@ -86,7 +86,7 @@ func idle(s store.Session) store.Token {
 }
 
 // LiveSession reports whether somebody is still logged in at a time.
-func LiveSession(s store.Session, at time.Time) bool { return idle(s).Live(at) }
+func LiveSession(s ledger.Session, at time.Time) bool { return idle(s).Live(at) }
 
 // How long somebody stays logged in.
 const (
@@ -97,9 +97,9 @@ const (
 // AdmitSession is Admit for what a session's cookie holds: it returns who is
 // logged in.
 func (g *Gate) AdmitSession(ctx context.Context, secret string) (Holder, error) {
-	var s store.Session
-	var o store.Operator
-	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (store.Token, error) {
+	var s ledger.Session
+	var o ledger.Operator
+	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (ledger.Token, error) {
 		var err error
 		s, err = g.store.SessionByHash(ctx, hash)
 		return idle(s), err

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // TestLimiter: the account asks the host's limiter before it looks at a password, and
 // tells it what was right.
 func TestLimiter(t *testing.T) {
 	const right = "correct horse battery"
-	s, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

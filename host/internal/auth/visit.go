@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 type visitKey struct{}
@@ -60,8 +60,8 @@ func OriginOf(ctx context.Context) Origin {
 
 // By is the audit line of a change that the request of ctx makes. detail is nil
 // or becomes a JSON object, and must hold no secret.
-func By(ctx context.Context, action, target string, detail any) store.Change {
-	c := store.Change{Actor: nobody, Remote: OriginOf(ctx).Remote, Action: action, Target: target}
+func By(ctx context.Context, action, target string, detail any) ledger.Change {
+	c := ledger.Change{Actor: nobody, Remote: OriginOf(ctx).Remote, Action: action, Target: target}
 	if h, ok := HolderOf(ctx); ok {
 		c.Actor, c.Via = h.Name, h.Via()
 	}

@@ -18,7 +18,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Write makes a backup of a data directory, also while a host uses it. The file
@@ -33,8 +33,8 @@ func Write(ctx context.Context, dir, file string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	// The database first: an attachment is on the disk before a message names it.
-	snapshot := filepath.Join(temp, store.File)
-	if err := store.Snapshot(ctx, dir, snapshot); err != nil {
+	snapshot := filepath.Join(temp, sqlite.File)
+	if err := sqlite.Snapshot(ctx, dir, snapshot); err != nil {
 		return err
 	}
 	made := filepath.Join(temp, "backup")
@@ -56,7 +56,7 @@ func pack(ctx context.Context, to, snapshot, attachments string) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	z := gzip.NewWriter(f)
 	t := tar.NewWriter(z)
-	if err := add(t, snapshot, store.File); err != nil {
+	if err := add(t, snapshot, sqlite.File); err != nil {
 		return err
 	}
 	err = filepath.WalkDir(attachments, func(path string, d fs.DirEntry, err error) error {
@@ -109,7 +109,7 @@ func isAttachment(name string) bool { return attachmentName.MatchString(name) }
 // a migration is the database alone: the attachments stay. Nobody is logged in
 // afterwards: sessions that ended since the backup must not come back.
 func Restore(ctx context.Context, file, dir string) (aside string, err error) {
-	unlock, err := store.Lock(dir)
+	unlock, err := sqlite.Lock(dir)
 	if err != nil {
 		return "", err
 	}
@@ -123,8 +123,8 @@ func Restore(ctx context.Context, file, dir string) (aside string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
-	for _, do := range []func(context.Context, string) error{store.Check, store.EndSessions} {
-		if err := do(ctx, filepath.Join(temp, store.File)); err != nil {
+	for _, do := range []func(context.Context, string) error{sqlite.Check, sqlite.EndSessions} {
+		if err := do(ctx, filepath.Join(temp, sqlite.File)); err != nil {
 			return "", fmt.Errorf("restore %s: %w", file, err)
 		}
 	}
@@ -144,7 +144,7 @@ func unpack(ctx context.Context, file, dir string) (whole bool, err error) {
 	defer func() { _ = f.Close() }()
 	r := bufio.NewReader(f)
 	if begin, err := r.Peek(len(magic)); err == nil && string(begin) == magic {
-		return false, write(filepath.Join(dir, store.File), r)
+		return false, write(filepath.Join(dir, sqlite.File), r)
 	}
 	return true, unpackAll(ctx, r, dir)
 }
@@ -161,15 +161,15 @@ func unpackAll(ctx context.Context, r io.Reader, dir string) error {
 		case errors.Is(err, io.EOF) && found:
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("is no backup: found no %s in it", store.File)
+			return fmt.Errorf("is no backup: found no %s in it", sqlite.File)
 		case err != nil:
 			return fmt.Errorf("is broken: %w", err)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case h.Typeflag != tar.TypeReg || h.Name != store.File && !isAttachment(h.Name):
-			return fmt.Errorf("found %.80q, expected %s and attachments", h.Name, store.File)
+		case h.Typeflag != tar.TypeReg || h.Name != sqlite.File && !isAttachment(h.Name):
+			return fmt.Errorf("found %.80q, expected %s and attachments", h.Name, sqlite.File)
 		}
-		found = found || h.Name == store.File
+		found = found || h.Name == sqlite.File
 		if err := write(filepath.Join(dir, filepath.FromSlash(h.Name)), t); err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ const asidePrefix = "before-restore-"
 // database away and putting the new one in its place: a host that began there
 // would begin with nothing.
 func CutOff(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, store.File)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, sqlite.File)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	aside, err := fs.Glob(os.DirFS(dir), asidePrefix+"*")
@@ -207,12 +207,12 @@ func CutOff(dir string) error {
 	}
 	last := filepath.Join(dir, aside[len(aside)-1])
 	return fmt.Errorf("a restore was cut off: found no %s in %s, expected one beside %s: restore the backup again, or move the files back from there (or remove it to begin with nothing)",
-		store.File, dir, last)
+		sqlite.File, dir, last)
 }
 
 // swap puts what was unpacked in the place of what is there.
 func swap(temp, dir string, whole bool) (aside string, err error) {
-	there := []string{store.File, store.File + "-wal", store.File + "-shm"}
+	there := []string{sqlite.File, sqlite.File + "-wal", sqlite.File + "-shm"}
 	if whole {
 		there = append(there, attach.Dir)
 	}
@@ -230,7 +230,7 @@ func swap(temp, dir string, whole bool) (aside string, err error) {
 			return aside, fmt.Errorf("restore: %w", err)
 		}
 	}
-	for _, name := range []string{attach.Dir, store.File} { // the database last: see CutOff
+	for _, name := range []string{attach.Dir, sqlite.File} { // the database last: see CutOff
 		made := filepath.Join(temp, name)
 		if _, err := os.Lstat(made); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -17,7 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,13 +27,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type host struct {
 	t     *testing.T
 	dir   string
-	store *store.Store
-	conv  *store.Conversation
+	store *sqlite.Store
+	conv  *sqlite.Conversation
 }
 
 func start(t *testing.T, dir string) *host {
 	t.Helper()
-	s, err := store.Open(t.Context(), dir, store.Options{})
+	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func start(t *testing.T, dir string) *host {
 	h := &host{t: t, dir: dir, store: s}
 	row, err := s.Channel(t.Context(), "c")
 	if err != nil {
-		row, err = s.CreateChannel(t.Context(), store.Channel{ID: "id", Name: "c", Kind: "bridge", Agent: "echo"}, nil, store.Change{Actor: "test", Action: "test"})
+		row, err = s.CreateChannel(t.Context(), ledger.Channel{ID: "id", Name: "c", Kind: "bridge", Agent: "echo"}, nil, ledger.Change{Actor: "test", Action: "test"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +61,7 @@ func start(t *testing.T, dir string) *host {
 func (h *host) say(text string) {
 	h.t.Helper()
 	done := make(chan error, 1)
-	h.store.Append(&store.Unit{Conversation: h.conv, In: &store.Row{State: store.Handled, Text: text}, Done: func(r store.Result) { done <- r.Err }})
+	h.store.Append(&sqlite.Unit{Conversation: h.conv, In: &ledger.Row{State: ledger.Handled, Text: text}, Done: func(r sqlite.Result) { done <- r.Err }})
 	if err := <-done; err != nil {
 		h.t.Error(err)
 	}
@@ -68,7 +69,7 @@ func (h *host) say(text string) {
 
 func (h *host) texts() []string {
 	h.t.Helper()
-	entries, err := h.store.Before(h.t.Context(), store.Scope{Chain: h.conv.Chain}, 0, 100_000)
+	entries, err := h.store.Before(h.t.Context(), sqlite.Scope{Chain: h.conv.Chain}, 0, 100_000)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -250,8 +251,8 @@ func archive(t *testing.T, files map[string]string) []byte {
 func TestRestoreOver(t *testing.T) {
 	h := start(t, t.TempDir())
 	h.say("old")
-	cookie := store.Session{Token: store.Token{Hash: []byte("a hash of 32 bytes, as they all are"), ExpiresAt: time.Now().Add(time.Hour)}}
-	if _, _, err := h.store.CreateSession(t.Context(), cookie, time.Time{}, store.Change{Actor: "test", Action: "login"}); err != nil {
+	cookie := ledger.Session{Token: ledger.Token{Hash: []byte("a hash of 32 bytes, as they all are"), ExpiresAt: time.Now().Add(time.Hour)}}
+	if _, _, err := h.store.CreateSession(t.Context(), cookie, time.Time{}, ledger.Change{Actor: "test", Action: "login"}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "b")
@@ -273,10 +274,10 @@ func TestRestoreOver(t *testing.T) {
 	if got := restored.texts(); !slices.Equal(got, []string{"old"}) {
 		t.Errorf("restored %q", got)
 	}
-	if _, err := restored.store.SessionByHash(t.Context(), cookie.Hash); !errors.Is(err, store.ErrNotFound) {
+	if _, err := restored.store.SessionByHash(t.Context(), cookie.Hash); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("the session of the backup: %v", err)
 	}
-	if err := os.Remove(filepath.Join(h.dir, store.File)); err != nil { // as a restore leaves it that is cut off
+	if err := os.Remove(filepath.Join(h.dir, sqlite.File)); err != nil { // as a restore leaves it that is cut off
 		t.Fatal(err)
 	}
 	if err := CutOff(h.dir); err == nil || !strings.Contains(err.Error(), aside) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // dirName is where a host keeps the backups that it makes by itself, in its data
@@ -43,7 +43,7 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("remove broken backup: %w", err)
 	}
-	if err := store.Snapshot(ctx, dir, part); err != nil {
+	if err := sqlite.Snapshot(ctx, dir, part); err != nil {
 		return "", err
 	}
 	if err := os.Rename(part, file); err != nil {
@@ -59,11 +59,11 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 }
 
 func enoughRoom(dir string) error {
-	space, err := store.SpaceIn(dir)
+	space, err := sqlite.SpaceIn(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
-	info, serr := os.Stat(filepath.Join(dir, store.File))
+	info, serr := os.Stat(filepath.Join(dir, sqlite.File))
 	if err := errors.Join(err, serr); err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -30,7 +31,7 @@ func inProcess(b *testing.B, n int) target {
 	b.Helper()
 	dir := b.TempDir()
 	log := slog.New(slog.DiscardHandler)
-	st, err := store.Open(b.Context(), dir, store.Options{Log: log})
+	st, err := sqlite.Open(b.Context(), dir, sqlite.Options{Log: log})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -105,13 +106,13 @@ func BenchmarkStore(b *testing.B) {
 
 func benchmarkStore(b *testing.B, conversations int) {
 	const waiting = 800
-	st, err := store.Open(b.Context(), b.TempDir(), store.Options{})
+	st, err := sqlite.Open(b.Context(), b.TempDir(), sqlite.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() { _ = st.Close() }()
 	convs := storeConversations(b, st, conversations)
-	origin := store.Origin{SessionKey: "bench:b00003-000000", UserID: "user-1", UserName: "Bench", ReplyCtx: `"000001-00003-000000000"`}.Append(nil)
+	origin := ledger.Origin{SessionKey: "bench:b00003-000000", UserID: "user-1", UserName: "Bench", ReplyCtx: `"000001-00003-000000000"`}.Append(nil)
 	text := padding[:40]
 	var begun, ended atomic.Int64
 	done := make(chan struct{})
@@ -121,11 +122,11 @@ func benchmarkStore(b *testing.B, conversations int) {
 		if n >= b.N {
 			return
 		}
-		st.Append(&store.Unit{
+		st.Append(&sqlite.Unit{
 			Conversation: convs[n%conversations],
-			In:           &store.Row{Direction: store.In, State: store.Handled, Text: text, Origin: origin},
-			Out:          []store.Row{{Direction: store.Out, State: store.Sent, Text: text, Origin: origin}},
-			Done: func(r store.Result) {
+			In:           &ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: text, Origin: origin},
+			Out:          []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text, Origin: origin}},
+			Done: func(r sqlite.Result) {
 				next()
 				if r.Err != nil {
 					b.Error(r.Err)
@@ -148,10 +149,10 @@ func benchmarkStore(b *testing.B, conversations int) {
 	b.ReportMetric(micros(after-before)/float64(b.N), "cpu-µs/pair")
 }
 
-func storeConversations(b *testing.B, st *store.Store, n int) []*store.Conversation {
+func storeConversations(b *testing.B, st *sqlite.Store, n int) []*sqlite.Conversation {
 	b.Helper()
-	row, err := st.CreateChannel(b.Context(), store.Channel{ID: "bench", Name: "bench", Kind: "bridge", Enabled: true, Agent: "echo"},
-		&store.NewToken{Hash: []byte("bench"), Hint: "hint"}, store.Change{Actor: "bench", Action: "channel.create"})
+	row, err := st.CreateChannel(b.Context(), ledger.Channel{ID: "bench", Name: "bench", Kind: "bridge", Enabled: true, Agent: "echo"},
+		&ledger.NewToken{Hash: []byte("bench"), Hint: "hint"}, ledger.Change{Actor: "bench", Action: "channel.create"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func storeConversations(b *testing.B, st *store.Store, n int) []*store.Conversat
 	if err != nil {
 		b.Fatal(err)
 	}
-	convs := make([]*store.Conversation, n)
+	convs := make([]*sqlite.Conversation, n)
 	for i := range convs {
 		recalled, err := st.Conversation(b.Context(), chain, fmt.Sprintf("conversation-%06d", i))
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Bounds and shape of a deep run.
@@ -115,7 +116,7 @@ func Deep(ctx context.Context, c DeepConfig) (r DeepReport, err error) {
 	}
 	defer func() { err = errors.Join(err, deep.store.Close()) }()
 	r.Fill = time.Since(began).Seconds()
-	if info, err := os.Stat(filepath.Join(dir, "deep", store.File)); err == nil {
+	if info, err := os.Stat(filepath.Join(dir, "deep", sqlite.File)); err == nil {
 		r.Bytes = info.Size()
 	}
 	return r, r.run(ctx, c, dir, deep)
@@ -165,9 +166,9 @@ func (r *DeepReport) run(ctx context.Context, c DeepConfig, dir string, deep *de
 
 // depth is a database with its conversations.
 type depth struct {
-	store *store.Store
-	chain *store.Chain
-	held  []*store.Conversation
+	store *sqlite.Store
+	chain *sqlite.Chain
+	held  []*sqlite.Conversation
 	ids   string
 	next  int // of all pairs
 	text  string
@@ -179,7 +180,7 @@ func openDepth(ctx context.Context, c DeepConfig, dir string, messages int) (d *
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
 	d = &depth{ids: c.IDs, text: strings.Repeat("x", 100)}
-	if d.store, err = store.Open(ctx, dir, store.Options{}); err != nil {
+	if d.store, err = sqlite.Open(ctx, dir, sqlite.Options{}); err != nil {
 		return nil, err
 	}
 	if err := d.fill(ctx, c.Conversations, messages); err != nil {
@@ -189,8 +190,8 @@ func openDepth(ctx context.Context, c DeepConfig, dir string, messages int) (d *
 }
 
 func (d *depth) fill(ctx context.Context, conversations, messages int) error {
-	row, err := d.store.CreateChannel(ctx, store.Channel{ID: "deep", Name: "deep", Kind: "bridge", Enabled: true, Agent: "echo"},
-		&store.NewToken{Hash: []byte("none"), Hint: "none"}, store.Change{Actor: "bench", Action: "channel.create"})
+	row, err := d.store.CreateChannel(ctx, ledger.Channel{ID: "deep", Name: "deep", Kind: "bridge", Enabled: true, Agent: "echo"},
+		&ledger.NewToken{Hash: []byte("none"), Hint: "none"}, ledger.Change{Actor: "bench", Action: "channel.create"})
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (d *depth) fill(ctx context.Context, conversations, messages int) error {
 
 // append commits questions with their answers, many at once.
 func (d *depth) append(ctx context.Context, pairs int) error {
-	origin := store.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`}.Append(nil)
+	origin := ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`}.Append(nil)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
@@ -220,11 +221,11 @@ func (d *depth) append(ctx context.Context, pairs int) error {
 		}
 		window <- struct{}{}
 		wg.Add(1)
-		d.store.Append(&store.Unit{
+		d.store.Append(&sqlite.Unit{
 			Conversation: d.held[d.next%len(d.held)],
-			In:           &store.Row{State: store.Handled, Text: d.text, Origin: origin, PlatformID: d.platformID()},
-			Out:          []store.Row{{Direction: store.Out, State: store.Sent, Text: d.text, Origin: origin}},
-			Done: func(r store.Result) {
+			In:           &ledger.Row{State: ledger.Handled, Text: d.text, Origin: origin, PlatformID: d.platformID()},
+			Out:          []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: d.text, Origin: origin}},
+			Done: func(r sqlite.Result) {
 				if r.Err != nil {
 					mu.Lock()
 					failed = r.Err
@@ -270,7 +271,7 @@ func (d *depth) page(ctx context.Context) (float64, error) {
 	for i := range deepPages {
 		key := d.held[i%len(d.held)].Key
 		began := time.Now()
-		if _, err := d.store.Before(ctx, store.Scope{Chain: d.chain, Conversation: &key}, 0, pageSize); err != nil {
+		if _, err := d.store.Before(ctx, sqlite.Scope{Chain: d.chain, Conversation: &key}, 0, pageSize); err != nil {
 			return 0, err
 		}
 		took = append(took, micros(time.Since(began)))

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // The kill comes at a random moment within these bounds after the burst began,
@@ -206,7 +206,7 @@ func (t *torture) compare(ctx context.Context, host *child, bursts []burst, r *K
 // after it (rw, since nobody else can put a log in order then, and then also at
 // what each index says: in every round that would take most of the time).
 func (r *KillReport) checkFile(ctx context.Context, dir, mode string) (err error) {
-	path, err := filepath.Abs(filepath.Join(dir, store.File))
+	path, err := filepath.Abs(filepath.Join(dir, sqlite.File))
 	if err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}

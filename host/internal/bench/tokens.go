@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -55,7 +56,24 @@ type moments struct{ got, said time.Time }
 
 // talker is an agent that answers each turn with one token, then the whole.
 type talker struct {
-	turns chan moments // got and said of each
+	mu   sync.Mutex // guards last
+	last moments    // of the newest turn; zero = there was none since it was taken
+}
+
+// note keeps when a turn came and its first token was said. A turn that the host
+// hands over again counts as the newest: nobody waits for the older one.
+func (t *talker) note(m moments) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = m
+}
+
+// take returns what was noted last, and forgets it.
+func (t *talker) take() moments {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer func() { t.last = moments{} }()
+	return t.last
 }
 
 const (
@@ -88,22 +106,32 @@ func Tokens(ctx context.Context, c TokensConfig) (r TokensReport, err error) {
 	defer api.close()
 	r = TokensReport{Machine: describeMachine(c.Dir), Samples: c.Samples}
 	for _, kind := range []string{"websocket", "agui", "webhook"} {
-		t := &talker{turns: make(chan moments, 1)}
-		stop, err := t.start(ctx, api, host, kind)
+		ways, err := measureKind(ctx, c, api, host, kind)
 		if err != nil {
-			return r, fmt.Errorf("agent of kind %s: %w", kind, err)
+			return r, fmt.Errorf("%s agent: %w", kind, err)
 		}
-		for _, user := range []string{"adapter", "agui"} {
-			c.Progress(fmt.Sprintf("%s agent, %s", kind, user))
-			way, err := t.measure(ctx, c, api, host, kind, user)
-			if err != nil {
-				return r, fmt.Errorf("%s agent, %s: %w", kind, user, err)
-			}
-			r.Ways = append(r.Ways, way)
-		}
-		stop()
+		r.Ways = append(r.Ways, ways...)
 	}
 	return r, nil
+}
+
+// measureKind measures an agent of one kind behind every far end.
+func measureKind(ctx context.Context, c TokensConfig, api *rest, host *child, kind string) (ways []TokensWay, err error) {
+	t := new(talker)
+	stop, err := t.start(ctx, api, host, kind)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	for _, user := range []string{"adapter", "agui"} {
+		c.Progress(fmt.Sprintf("%s agent, %s", kind, user))
+		way, err := t.measure(ctx, c, api, host, kind, user)
+		if err != nil {
+			return nil, fmt.Errorf("behind %s: %w", user, err)
+		}
+		ways = append(ways, way)
+	}
+	return ways, nil
 }
 
 // ask says something as a user and returns when the first token arrived.
@@ -122,23 +150,35 @@ func (t *talker) measure(ctx context.Context, c TokensConfig, api *rest, host *c
 	}
 	defer end()
 	for n := range c.Samples + warmups {
-		begun, heard, err := say(ctx, n)
+		t.take() // of a turn that was handed over again after its answer
+		begun, heard, err := within(ctx, n, say)
 		if err != nil {
-			return way, err
+			return way, fmt.Errorf("question %d: %w", n, err)
 		}
-		select {
-		case m := <-t.turns:
-			if n >= warmups {
-				asked.add(m.got.Sub(begun))
-				token.add(heard.Sub(m.said))
-			}
-		case <-ctx.Done():
-			return way, ctx.Err()
+		// The agent notes a turn before it says anything to it.
+		m := t.take()
+		if m.got.IsZero() {
+			return way, fmt.Errorf("question %d was answered, and the agent was not asked", n)
+		}
+		if n >= warmups {
+			asked.add(m.got.Sub(begun))
+			token.add(heard.Sub(m.said))
 		}
 	}
 	way.Asked, way.Token = percentiles(&asked), percentiles(&token)
 	return way, nil
 }
+
+// within asks one question, which is answered in time or not at all.
+func within(ctx context.Context, n int, say ask) (asked, heard time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return say(ctx, n)
+}
+
+// answerTimeout is how long an answer may take; only a host that has lost it, or a
+// machine that does nothing, takes that long.
+const answerTimeout = 2 * time.Minute
 
 // warmups are not counted: the first of a connection cost more.
 const warmups = 5
@@ -168,7 +208,7 @@ func adapterUser(ctx context.Context, api *rest, host *child, agent string) (ask
 		if err := ws.WriteMessage(websocket.TextMessage, frame.Append(nil)); err != nil {
 			return asked, heard, err
 		}
-		_ = ws.SetReadDeadline(time.Now().Add(startTimeout))
+		_ = ws.SetReadDeadline(time.Now().Add(answerTimeout))
 		for {
 			_, payload, err := ws.ReadMessage()
 			if err != nil {

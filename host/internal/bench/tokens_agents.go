@@ -28,10 +28,35 @@ func (t *talker) start(ctx context.Context, api *rest, host *child, kind string)
 		stop()
 		return nil, err
 	}
-	if kind == "websocket" {
-		return t.dialIn(ctx, host.url, made.Key)
+	if kind != "websocket" {
+		return stop, nil
+	}
+	if stop, err = t.dialIn(ctx, host.url, made.Key); err != nil {
+		return nil, err
+	}
+	if err := api.present(ctx, "bench-"+kind); err != nil {
+		stop()
+		return nil, err
 	}
 	return stop, nil
+}
+
+// present waits until an agent is there: who asks it before is answered by a notice
+// of the host's.
+func (r *rest) present(ctx context.Context, agent string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for {
+		var found struct{ Away bool }
+		if err := r.call(ctx, http.MethodGet, "/agents/"+agent, nil, &found); err != nil || !found.Away {
+			return err
+		}
+		select {
+		case <-time.After(10 * time.Millisecond): // between two polls
+		case <-ctx.Done():
+			return fmt.Errorf("agent %s does not connect: %w", agent, context.Cause(ctx))
+		}
+	}
 }
 
 // serveAgent serves an agent that the host dials.
@@ -43,7 +68,7 @@ func serveAgent(h http.HandlerFunc) (config map[string]any, stop func()) {
 // dialIn is the agent that dials the host, until stop.
 func (t *talker) dialIn(ctx context.Context, url, key string) (stop func(), err error) {
 	a, err := agent.New(agent.Options{URL: url, Key: key, Log: slog.New(slog.DiscardHandler)}, func(ctx context.Context, turn *agent.Turn) error {
-		t.turns <- moments{got: time.Now(), said: time.Now()}
+		t.note(moments{got: time.Now(), said: time.Now()})
 		turn.Stream(firstToken)
 		// The whole would make the token needless before anybody has seen it.
 		select {
@@ -86,7 +111,7 @@ func (t *talker) runs(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 	}
 	say(map[string]any{"type": "RUN_STARTED"}, map[string]any{"type": "TEXT_MESSAGE_START", "role": "assistant"})
-	t.turns <- moments{got: got, said: time.Now()}
+	t.note(moments{got: got, said: time.Now()})
 	say(map[string]any{"type": "TEXT_MESSAGE_CONTENT", "delta": firstToken})
 	time.Sleep(settleToken)
 	say(map[string]any{"type": "TEXT_MESSAGE_CONTENT", "delta": wholeText[len(firstToken):]}, map[string]any{"type": "TEXT_MESSAGE_END"}, map[string]any{"type": "RUN_FINISHED"})
@@ -96,7 +121,7 @@ func (t *talker) runs(w http.ResponseWriter, r *http.Request) {
 func (t *talker) hooks(w http.ResponseWriter, r *http.Request) {
 	got := time.Now()
 	_, _ = io.Copy(io.Discard, r.Body)
-	t.turns <- moments{got: got, said: time.Now()}
+	t.note(moments{got: got, said: time.Now()})
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]string{"text": wholeText})
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -29,7 +29,7 @@ func (c *client) ok(id string, more ...string) {
 func TestInboundAck(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("a", withAgent("none"), func(c *store.Channel) { c.Users = []string{"u"} })
+	row := h.channel("a", withAgent("none"), func(c *ledger.Channel) { c.Users = []string{"u"} })
 	c := h.attach11(t, row, "ack reaction")
 	msg := func(id, text string) string {
 		return `{"type":"message","conversation_id":"c","user_id":"u","text":` + quote(text) + `,"message_id":` + quote(id) + `}`
@@ -176,8 +176,8 @@ func TestOutboundAnswers(t *testing.T) {
 		h.mustSend(row, tt.state, "text")
 		f := c.nextSent("send")
 		c.ok(f.MessageID, tt.answer)
-		var e store.Entry
-		eventually(t, tt.state, func() bool { e = h.last(row, store.Out); return e.State == store.Failed })
+		var e ledger.Entry
+		eventually(t, tt.state, func() bool { e = h.last(row, ledger.Out); return e.State == ledger.Failed })
 		life, err := h.store.Life(t.Context(), e.ID)
 		if err != nil || line(e) != "out "+tt.state+" text" || len(life) != 2 || life[0].What+" "+life[0].Detail != tt.life {
 			t.Errorf("kept as %s with %v, %v", line(e), life, err)
@@ -198,7 +198,7 @@ func TestOutboundAnswers(t *testing.T) {
 		t.Errorf("came %+v", f)
 	}
 	c.ok(f.MessageID)
-	eventually(t, "both are delivered", func() bool { return h.last(row, store.Out).State == store.Delivered })
+	eventually(t, "both are delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
 }
 
 // What a lost session did not acknowledge is sent again, under its id, from the
@@ -206,7 +206,7 @@ func TestOutboundAnswers(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("l", func(c *store.Channel) { c.Profile = wire.Profile{MaxText: 5} })
+	row := h.channel("l", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 5} })
 	c := h.attach11(t, row, "ack")
 	h.mustSend(row, "c", "aaaa bbbb cccc")
 	h.mustSend(row, "c", "next")
@@ -261,7 +261,7 @@ func TestAckOverdue(t *testing.T) {
 	c = h.attach11(t, row, "ack")
 	c.ok(c.nextSent("send").MessageID)
 	h.wantHistory(row, "out delivered hello")
-	life, err := h.store.Life(t.Context(), h.last(row, store.Out).ID)
+	life, err := h.store.Life(t.Context(), h.last(row, ledger.Out).ID)
 	if err != nil || len(life) != 3 || life[0].What != "sent once more" || life[1].What != "session lost" {
 		t.Errorf("life %v, %v", life, err)
 	}
@@ -303,7 +303,7 @@ func TestManyLanes(t *testing.T) {
 	}
 	eventually(t, "all are delivered", func() bool {
 		for _, e := range h.history(row) {
-			if e.State != store.Delivered {
+			if e.State != ledger.Delivered {
 				return false
 			}
 		}
@@ -382,7 +382,7 @@ func TestDeadLetters(t *testing.T) {
 	for _, text := range []string{"1", "2"} {
 		h.mustSend(q, "c", text)
 		c.ok(c.nextSent("send").MessageID, `"error":"no"`)
-		eventually(t, "it fails", func() bool { return h.last(q, store.Out).State == store.Failed })
+		eventually(t, "it fails", func() bool { return h.last(q, ledger.Out).State == ledger.Failed })
 	}
 	old := h.attach(t, q)
 	h.operator("POST", "/dead-letters/replay?channel=d", "", 202) // none

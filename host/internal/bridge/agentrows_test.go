@@ -13,7 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -59,12 +59,12 @@ func parrots(s *setup) {
 				}
 				return nil
 			},
-			Make: func(row store.Agent) (hub.Agent, error) {
+			Make: func(row ledger.Agent) (hub.Agent, error) {
 				p := new(parrot)
 				return p, json.Unmarshal(row.Config, p)
 			},
 		},
-		"mute": {Make: func(store.Agent) (hub.Agent, error) { return newHeld(), nil }},
+		"mute": {Make: func(ledger.Agent) (hub.Agent, error) { return newHeld(), nil }},
 	}
 }
 
@@ -138,7 +138,7 @@ func TestAgentRows(t *testing.T) {
 		"in handled one", "out sent hello: one", "in handled two", "out sent echo: two", "in handled three", "out sent bye: three", "in handled four", "out sent echo: four")
 	var speakers []string
 	for _, e := range h.history(row) {
-		if e.Direction == store.Out {
+		if e.Direction == ledger.Out {
 			speakers = append(speakers, e.Origin.Agent)
 		}
 	}
@@ -296,7 +296,7 @@ func TestAgentKeysREST(t *testing.T) {
 		t.Error("the key of a disabled agent opens")
 	}
 
-	changes, err := h.store.Audit(t.Context(), store.AuditQuery{}, 0, 100)
+	changes, err := h.store.Audit(t.Context(), ledger.AuditQuery{}, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

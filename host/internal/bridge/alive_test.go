@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 func bridgeDefaults() bridge.Options { return bridge.New(nil, nil, bridge.Options{}).Options }
@@ -72,7 +72,7 @@ func TestSilence(t *testing.T) {
 }
 
 // staysAlive keeps a connection for twice the silence that would end it.
-func staysAlive(t *testing.T, h *host, row store.Channel, live func(*client), inside bool) {
+func staysAlive(t *testing.T, h *host, row ledger.Channel, live func(*client), inside bool) {
 	c := h.attach(t, row)
 	if live != nil {
 		c.ws.SetPingHandler(func(string) error { return nil })

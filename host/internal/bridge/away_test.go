@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -105,7 +105,7 @@ func TestAgentAway(t *testing.T) {
 	c.want(answer("a", "heard: five"))
 	eventually(t, "all are handled", func() bool {
 		for _, e := range h.history(row) {
-			if e.Direction == store.In && e.State != store.Handled {
+			if e.Direction == ledger.In && e.State != ledger.Handled {
 				return false
 			}
 		}
@@ -193,7 +193,7 @@ func TestAwayEnds(t *testing.T) {
 	c.want(answer("b", "Stopped."))
 	eventually(t, "what was stopped is handled", func() bool {
 		for _, e := range h.history(row) {
-			if e.State == store.Received {
+			if e.State == ledger.Received {
 				return false
 			}
 		}

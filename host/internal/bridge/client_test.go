@@ -14,7 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -71,13 +71,13 @@ func dialAt(t *testing.T, addr string, c credentials, small bool) (*client, erro
 }
 
 // attach registers with the channel's token, declaring the capabilities.
-func (h *host) attach(t *testing.T, c store.Channel, caps ...string) *client {
+func (h *host) attach(t *testing.T, c ledger.Channel, caps ...string) *client {
 	t.Helper()
 	return h.dial(t, credentials{}).register(c, caps...)
 }
 
 // slow attaches with small socket buffers.
-func (h *host) slow(t *testing.T, c store.Channel) *client {
+func (h *host) slow(t *testing.T, c ledger.Channel) *client {
 	t.Helper()
 	made, err := h.tryDial(t, credentials{}, true)
 	if err != nil {
@@ -86,7 +86,7 @@ func (h *host) slow(t *testing.T, c store.Channel) *client {
 	return made.register(c)
 }
 
-func (c *client) register(channel store.Channel, caps ...string) *client {
+func (c *client) register(channel ledger.Channel, caps ...string) *client {
 	c.t.Helper()
 	c.send(registerFrame(tokenOf(channel.Name), caps...))
 	c.want(ackOK)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // clock is a wall clock that can be set.
@@ -22,7 +22,7 @@ func TestClockJumps(t *testing.T) {
 	h := start(t, func(s *setup) { s.store.Now, s.ack = wall.now, 2*time.Second })
 	row := h.channel("talks")
 	c := h.attach11(t, row, "ack")
-	var last store.MessageID
+	var last ledger.MessageID
 	again := 0 // how often the message that is to be tried again came meanwhile
 	says := func(text string) {
 		t.Helper()
@@ -35,7 +35,7 @@ func TestClockJumps(t *testing.T) {
 			t.Fatalf("came %+v", f)
 		}
 		c.ok(f.MessageID)
-		id, err := store.ParseMessageID(f.MessageID)
+		id, err := ledger.ParseMessageID(f.MessageID)
 		if err != nil || id <= last {
 			t.Errorf("%s: id %s after %s, %v", text, id, last, err)
 		}
@@ -57,7 +57,7 @@ func TestClockJumps(t *testing.T) {
 	}
 	c.ok(f.MessageID)
 	c.quiet()
-	if e := h.last(row, store.Out); e.ID != last {
+	if e := h.last(row, ledger.Out); e.ID != last {
 		t.Errorf("the newest is %s, want %s", e.ID, last)
 	}
 }
@@ -70,7 +70,7 @@ func TestClockJumpExpiresNothing(t *testing.T) {
 			t.Parallel()
 			var wall clock
 			h := start(t, func(s *setup) { s.store.Now, s.ttl = wall.now, time.Hour })
-			short := h.channel("short", withQueue, func(c *store.Channel) { c.Limits.TTLSeconds = 1 })
+			short := h.channel("short", withQueue, func(c *ledger.Channel) { c.Limits.TTLSeconds = 1 })
 			long := h.channel("long", withQueue)
 			h.mustSend(short, "c", "for a second")
 			h.mustSend(long, "c", "for an hour")

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -65,7 +65,7 @@ func TestAgentCommand(t *testing.T) {
 	slow := newSlowEcho()
 	named := map[string]hub.Agent{"slow": slow, "other": newSlowEcho()}
 	h := start(t, agents(named))
-	row := h.channel("agent", func(c *store.Channel) { c.Agents = []string{"echo", "slow"} })
+	row := h.channel("agent", func(c *ledger.Channel) { c.Agents = []string{"echo", "slow"} })
 	c := h.attach(t, row, "card")
 	list := func(current string) string {
 		item := func(name string) string {
@@ -190,7 +190,7 @@ func TestStop(t *testing.T) {
 		all := h.history(row)
 		for _, e := range all {
 			if e.Text == "three" {
-				return e.State == store.Handled
+				return e.State == ledger.Handled
 			}
 		}
 		return false

@@ -14,8 +14,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -125,7 +125,7 @@ func TestAGUIRun(t *testing.T) {
 	if apology := c.nextSent("send"); !strings.HasPrefix(apology.Text, "Sorry") {
 		t.Errorf("read %+v", apology)
 	}
-	eventually(t, "the question fails", func() bool { return h.last(row, store.In).State == store.Failed })
+	eventually(t, "the question fails", func() bool { return h.last(row, ledger.In).State == ledger.Failed })
 
 	// The user stops it: the request ends, and nothing is broken.
 	c.send(say("c", "stop"))
@@ -208,7 +208,7 @@ func TestWebhookTurns(t *testing.T) {
 	answers <- `{"text":"Which?","buttons":[[{"text":"Red","value":"r"}]]}`
 	asked := c.nextSent("send_buttons")
 	c.send(`{"type":"message_ack","message_id":"` + asked.MessageID + `","ok":true,"preview_handle":"h1"}`)
-	eventually(t, "it is delivered", func() bool { return h.last(row, store.Out).State == store.Delivered })
+	eventually(t, "it is delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
 
 	c.send(press("c", "r"))
 	turn := receive(t, "the turn", turns)
@@ -230,7 +230,7 @@ func TestWebhookTurns(t *testing.T) {
 	c.send(say("c", "later"))
 	turn = receive(t, "the turn", turns)
 	answers <- ""
-	eventually(t, "the turn ends", func() bool { return h.last(row, store.In).State == store.Handled })
+	eventually(t, "the turn ends", func() bool { return h.last(row, ledger.In).State == ledger.Handled })
 	h.operator("POST", "/channels/m/messages", `{"conversation_id":"`+turn.ConversationID+`","text":"at last"}`, 202)
 	if f := c.nextSent("send"); f.Text != "at last" {
 		t.Errorf("read %+v", f)

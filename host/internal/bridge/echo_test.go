@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -137,7 +137,7 @@ func TestAllowList(t *testing.T) {
 		"unknown declared too": {[]string{"card"}, "card hologram", "text,card"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row := h.channel("allow-"+quoteName(name), func(c *store.Channel) { c.Accept = tt.accept })
+			row := h.channel("allow-"+quoteName(name), func(c *ledger.Channel) { c.Accept = tt.accept })
 			c := h.attach(t, row, tt.declared)
 			c.send(say("c", "!caps"))
 			c.want(answer("c", "caps: "+tt.want))
@@ -174,7 +174,7 @@ func quoteName(s string) string {
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("profile", func(c *store.Channel) { c.Profile = wire.Profile{MaxText: 12, MaxButtons: 2} })
+	row := h.channel("profile", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 12, MaxButtons: 2} })
 	c := h.attach(t, row, "buttons")
 	c.send(say("c", "one two three"))
 	c.want(answer("c", "echo: one"), answer("c", "two three"))

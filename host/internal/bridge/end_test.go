@@ -8,7 +8,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // What an operator takes away ends at once, with a code that says: do not come
@@ -16,7 +16,7 @@ import (
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	tokenID := func(row store.Channel) int64 {
+	tokenID := func(row ledger.Channel) int64 {
 		tokens, err := h.store.Tokens(t.Context(), row.Key, 0, 10)
 		if err != nil {
 			t.Fatal(err)
@@ -24,15 +24,15 @@ func TestRevoked(t *testing.T) {
 		return tokens[0].ID
 	}
 	for name, tt := range map[string]struct {
-		end    func(row store.Channel)
+		end    func(row ledger.Channel)
 		reason string
 	}{
-		"revoked": {func(row store.Channel) {
+		"revoked": {func(row ledger.Channel) {
 			h.operator("DELETE", fmt.Sprintf("/channels/%s/tokens/%d", row.Name, tokenID(row)), "", 204)
 		}, "token revoked"},
-		"disabled": {func(row store.Channel) { h.operator("PATCH", "/channels/"+row.Name, `{"enabled":false}`, 200) }, "channel disabled"},
-		"deleted":  {func(row store.Channel) { h.operator("DELETE", "/channels/"+row.Name, "", 204) }, "channel deleted"},
-		"rotated":  {func(row store.Channel) { h.operator("POST", "/channels/"+row.Name+"/tokens", `{"overlap":"0s"}`, 201) }, "token expired"},
+		"disabled": {func(row ledger.Channel) { h.operator("PATCH", "/channels/"+row.Name, `{"enabled":false}`, 200) }, "channel disabled"},
+		"deleted":  {func(row ledger.Channel) { h.operator("DELETE", "/channels/"+row.Name, "", 204) }, "channel deleted"},
+		"rotated":  {func(row ledger.Channel) { h.operator("POST", "/channels/"+row.Name+"/tokens", `{"overlap":"0s"}`, 201) }, "token expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row, other := h.channel(name), h.channel("beside-"+name)
@@ -78,7 +78,7 @@ func TestTokenExpiresWhileAttached(t *testing.T) {
 	h := start(t)
 	row := h.channel("expires")
 	secret := auth.NewToken("lives-for-a-moment", time.Now().Add(3*time.Second))
-	if _, err := h.store.RotateToken(t.Context(), row.Key, secret, time.Now().Add(time.Hour), store.Change{Actor: "test", Action: "test"}); err != nil {
+	if _, err := h.store.RotateToken(t.Context(), row.Key, secret, time.Now().Add(time.Hour), ledger.Change{Actor: "test", Action: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	c := places{"-", "-", "-", "lives-for-a-moment"}.open(t, h)
@@ -114,7 +114,7 @@ func TestDraining(t *testing.T) {
 	h = h.again()
 	h.attach(t, row).works()
 	for _, e := range h.history(row)[:100] {
-		if e.State != store.Sent {
+		if e.State != ledger.Sent {
 			t.Errorf("%.40s", line(e))
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Every refusal is answered, names its field, and the connection lives on.
@@ -204,8 +205,8 @@ func TestStorageUnavailable(t *testing.T) {
 	c.send(say("new conversation", "lost"), `{"type":"ping"}`)
 	c.want(`{"type":"pong"}`) // it needs no storage
 	c.wantError("storage_unavailable", "", "again")
-	if _, err := h.send(row, "c", "lost"); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("Send = %v, want %v", err, store.ErrUnavailable)
+	if _, err := h.send(row, "c", "lost"); !errors.Is(err, ledger.ErrUnavailable) {
+		t.Errorf("Send = %v, want %v", err, ledger.ErrUnavailable)
 	}
 	unlock()
 	c.send(say("c", "kept"))
@@ -219,7 +220,7 @@ func TestStorageUnavailable(t *testing.T) {
 // lockStore holds the database's write lock, as another program might.
 func lockStore(t *testing.T, h *host) (unlock func()) {
 	t.Helper()
-	other, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, store.File)+"?_pragma=busy_timeout(5000)")
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, sqlite.File)+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -18,9 +18,9 @@ func TestFormAnswered(t *testing.T) {
 	submitted := func(want string) {
 		t.Helper()
 		entries := h.history(row)
-		var last store.Entry
+		var last ledger.Entry
 		for _, e := range entries {
-			if e.Direction == store.In && e.ID > last.ID {
+			if e.Direction == ledger.In && e.ID > last.ID {
 				last = e
 			}
 		}

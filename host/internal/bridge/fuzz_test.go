@@ -10,7 +10,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -71,12 +72,12 @@ func FuzzRegister(f *testing.F) {
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
-	st, err := store.Open(f.Context(), f.TempDir(), store.Options{})
+	st, err := sqlite.Open(f.Context(), f.TempDir(), sqlite.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	secret := auth.NewToken(fuzzToken, time.Time{})
-	if _, err := st.CreateChannel(f.Context(), store.Channel{ID: "c", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, store.Change{Actor: "test", Action: "create"}); err != nil {
+	if _, err := st.CreateChannel(f.Context(), ledger.Channel{ID: "c", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, ledger.Change{Actor: "test", Action: "create"}); err != nil {
 		f.Fatal(err)
 	}
 	h := hub.New(hub.Options{Rate: 1e9, Store: st, Commands: command.New(), Agents: hub.Fixed{"echo": &agent.Echo{Pause: time.Millisecond}}})

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 )
@@ -67,7 +67,7 @@ func (h *host) halfOpen(t *testing.T, name, how string) (r halfOpen) {
 	h.mustSend(row, "b", "confirmed")
 	confirmed := c.nextSent("send")
 	c.ok(confirmed.MessageID)
-	eventually(t, "confirmed", func() bool { return stateOf(h.history(row), "confirmed") == store.Delivered })
+	eventually(t, "confirmed", func() bool { return stateOf(h.history(row), "confirmed") == ledger.Delivered })
 
 	proxy.Silence(how)
 	began := time.Now()
@@ -106,7 +106,7 @@ func (h *host) halfOpen(t *testing.T, name, how string) (r halfOpen) {
 	}
 	eventually(t, "everything is settled", func() bool {
 		for _, e := range h.history(row) {
-			if e.State != store.Delivered && e.State != store.Handled {
+			if e.State != ledger.Delivered && e.State != ledger.Handled {
 				return false
 			}
 		}
@@ -118,11 +118,11 @@ func (h *host) halfOpen(t *testing.T, name, how string) (r halfOpen) {
 	return r
 }
 
-func stateOf(entries []store.Entry, text string) store.State {
+func stateOf(entries []ledger.Entry, text string) ledger.State {
 	for _, e := range entries {
 		if e.Text == text {
 			return e.State
 		}
 	}
-	return store.Failed
+	return ledger.Failed
 }

@@ -27,7 +27,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -43,7 +45,13 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long anything may take before a test gives up.
-const patience = 20 * time.Second
+const patience = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
+
+// eventuallyOr is eventually for a message that depends on what was seen last.
+var eventuallyOr = await.UntilElse
 
 // token is the first token of every channel that a test makes; the channel's
 // name follows it.
@@ -61,7 +69,7 @@ type setup struct {
 	retry       time.Duration // of agents that are away
 	rate        int           // frames a second of a channel
 	bridge      bridge.Options
-	store       store.Options
+	store       sqlite.Options
 	now         func() time.Time // of the gate
 	gate        func(bridge.Gate) bridge.Gate
 	steady      *steadyClock
@@ -76,7 +84,7 @@ type host struct {
 
 	shared string // a directory whose files may be sent by their paths
 
-	store *store.Store
+	store *sqlite.Store
 	files *attach.Store
 	hub   *hub.Hub
 	slots *bridge.Slots
@@ -108,7 +116,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	log := slog.New(h.log)
 	s.store.Log, s.bridge.Log = log, log
 	var err error
-	if h.store, err = store.Open(t.Context(), s.dir, s.store); err != nil {
+	if h.store, err = sqlite.Open(t.Context(), s.dir, s.store); err != nil {
 		t.Fatal(err)
 	}
 	keys, err := auth.OpenKeys(s.dir)
@@ -125,7 +133,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 		t.Fatal(err)
 	}
 	h.roster = agent.NewRoster(log)
-	h.roster.Register("echo", agent.Kind{Make: func(store.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
+	h.roster.Register("echo", agent.Kind{Make: func(ledger.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
 	for name, k := range s.kinds {
 		h.roster.Register(name, k)
 	}
@@ -196,14 +204,14 @@ func (h *host) again(change ...func(*setup)) *host {
 }
 
 // channel makes a channel whose token is tokenOf(name).
-func (h *host) channel(name string, change ...func(*store.Channel)) store.Channel {
+func (h *host) channel(name string, change ...func(*ledger.Channel)) ledger.Channel {
 	h.t.Helper()
-	row := store.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}
+	row := ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}
 	for _, c := range change {
 		c(&row)
 	}
 	secret := auth.NewToken(tokenOf(name), time.Time{})
-	made, err := h.store.CreateChannel(h.t.Context(), row, &secret, store.Change{Actor: "test", Action: "channel.create"})
+	made, err := h.store.CreateChannel(h.t.Context(), row, &secret, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -213,7 +221,7 @@ func (h *host) channel(name string, change ...func(*store.Channel)) store.Channe
 func tokenOf(name string) string { return token + name }
 
 // byName finds a channel that an earlier host made.
-func (h *host) byName(name string) store.Channel {
+func (h *host) byName(name string) ledger.Channel {
 	h.t.Helper()
 	row, err := h.store.Channel(h.t.Context(), name)
 	if err != nil {
@@ -222,23 +230,23 @@ func (h *host) byName(name string) store.Channel {
 	return row
 }
 
-func withAgent(name string) func(*store.Channel) {
-	return func(c *store.Channel) { c.Agent = name }
+func withAgent(name string) func(*ledger.Channel) {
+	return func(c *ledger.Channel) { c.Agent = name }
 }
 
-func withQueue(c *store.Channel) { c.Queue = true }
+func withQueue(c *ledger.Channel) { c.Queue = true }
 
 // history is the channel's messages, oldest first.
-func (h *host) history(c store.Channel) []store.Entry {
+func (h *host) history(c ledger.Channel) []ledger.Entry {
 	h.t.Helper()
 	chain, err := h.store.Chain(context.Background(), c.Key)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	const page = 10_000
-	var entries []store.Entry
-	for last := store.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
-		more, err := h.store.Before(context.Background(), store.Scope{Chain: chain}, last, page)
+	var entries []ledger.Entry
+	for last := ledger.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
+		more, err := h.store.Before(context.Background(), sqlite.Scope{Chain: chain}, last, page)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -251,7 +259,7 @@ func (h *host) history(c store.Channel) []store.Entry {
 }
 
 // line is a message in short: "in handled hello", "out failed/rejected text".
-func line(e store.Entry) string {
+func line(e ledger.Entry) string {
 	state := e.State.String()
 	if e.Reason != "" {
 		state += "/" + string(e.Reason)
@@ -260,7 +268,7 @@ func line(e store.Entry) string {
 }
 
 // wantHistory waits until the channel's messages are these.
-func (h *host) wantHistory(c store.Channel, want ...string) {
+func (h *host) wantHistory(c ledger.Channel, want ...string) {
 	h.t.Helper()
 	var got []string
 	eventuallyOr(h.t, func() bool {
@@ -275,11 +283,11 @@ func (h *host) wantHistory(c store.Channel, want ...string) {
 }
 
 // send is an operator's message to a conversation.
-func (h *host) send(c store.Channel, conversation, text string) (hub.Sent, error) {
+func (h *host) send(c ledger.Channel, conversation, text string) (hub.Sent, error) {
 	return h.hub.Send(context.Background(), c, hub.Outgoing{Conversation: conversation, Message: message.Text(text)})
 }
 
-func (h *host) mustSend(c store.Channel, conversation, text string) {
+func (h *host) mustSend(c ledger.Channel, conversation, text string) {
 	h.t.Helper()
 	if _, err := h.send(c, conversation, text); err != nil {
 		h.t.Fatalf("Send %.40q: %v", text, err)
@@ -288,7 +296,7 @@ func (h *host) mustSend(c store.Channel, conversation, text string) {
 
 // burst sends n messages of a size at the same time to conversation c, so that
 // commits cost little; it returns how many were taken.
-func (h *host) burst(c store.Channel, n, size int) int {
+func (h *host) burst(c ledger.Channel, n, size int) int {
 	h.t.Helper()
 	var taken atomic.Int64
 	var wg sync.WaitGroup
@@ -306,7 +314,7 @@ func (h *host) burst(c store.Channel, n, size int) int {
 	return int(taken.Load())
 }
 
-func (h *host) attached(c store.Channel) bool {
+func (h *host) attached(c ledger.Channel) bool {
 	_, ok := h.hub.Attached(c.Key)
 	return ok
 }
@@ -383,30 +391,9 @@ func (r *recorder) has(prefix, text string) bool {
 	return slices.ContainsFunc(r.lines, func(l string) bool { return strings.HasPrefix(l, prefix) && strings.Contains(l, text) })
 }
 
-// eventually polls until cond holds.
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	eventuallyOr(t, cond, func() string { return what + ": did not happen" })
-}
-
-func eventuallyOr(t *testing.T, cond func() bool, otherwise func() string) {
-	t.Helper()
-	for end := time.Now().Add(patience); !cond(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("after %s: %s", patience, otherwise())
-		}
-	}
-}
-
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("%s: did not happen within %s", what, patience)
-		panic("unreachable")
-	}
+	return await.Value(t, what, c)
 }
 
 // smallListener's connections hold little, so that a peer that doesn't read is

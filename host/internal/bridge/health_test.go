@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // lastAck is what the channel's health says of the last acknowledgement; nil = none.
@@ -37,7 +37,7 @@ func TestLastAckOutlivesTheHost(t *testing.T) {
 	}
 	h.mustSend(row, "c", "one")
 	c.ok(c.nextSent("send").MessageID)
-	eventually(t, "delivered", func() bool { return h.last(row, store.Out).State == store.Delivered })
+	eventually(t, "delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
 	h.mustSend(row, "c", "two") // on its way when the host stops
 	c.nextSent("send")
 	p := h.attach(t, plain)
@@ -80,7 +80,7 @@ func TestTimesOfTheAPI(t *testing.T) {
 	row := h.channel("times")
 	c := h.attach(t, row)
 	c.works()
-	for _, path := range []string{"/channels", "/channels/times/messages", "/channels/times/conversations", "/adapters", "/audit", "/messages/" + h.last(row, store.In).ID.String()} {
+	for _, path := range []string{"/channels", "/channels/times/messages", "/channels/times/conversations", "/adapters", "/audit", "/messages/" + h.last(row, ledger.In).ID.String()} {
 		status, answer := h.ask("GET", path, "")
 		if status != 200 {
 			t.Fatalf("%s: %d %s", path, status, answer)
@@ -116,7 +116,7 @@ func TestFirstTurnOfAnOperator(t *testing.T) {
 		}
 		break
 	}
-	if e := h.last(row, store.Out); e.Turn != 0 {
+	if e := h.last(row, ledger.Out); e.Turn != 0 {
 		t.Errorf("turn %d is kept", e.Turn)
 	}
 }
@@ -125,11 +125,11 @@ func TestFirstTurnOfAnOperator(t *testing.T) {
 func TestReplayOfAStranger(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("few", func(c *store.Channel) { c.Users = []string{"bob"} })
+	row := h.channel("few", func(c *ledger.Channel) { c.Users = []string{"bob"} })
 	c := h.attach(t, row)
 	c.send(`{"type":"message","conversation_id":"c","user_id":"eve","text":"let me in"}`)
 	eventually(t, "refused", func() bool { return len(h.history(row)) == 1 })
-	id := h.last(row, store.In).ID.String()
+	id := h.last(row, ledger.In).ID.String()
 	status, answer := h.ask("POST", "/dead-letters/"+id+"/replay", "")
 	if status != 409 || !strings.Contains(answer, "allow_users") || !strings.Contains(answer, "no dead letter") || strings.Contains(answer, "neither failed") {
 		t.Errorf("%d %s", status, answer)

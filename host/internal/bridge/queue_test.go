@@ -9,13 +9,13 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // vanish closes the connection and waits until the host knows.
-func (c *client) vanish(h *host, row store.Channel) {
+func (c *client) vanish(h *host, row ledger.Channel) {
 	c.t.Helper()
 	_ = c.ws.Close()
 	eventually(c.t, "detached", func() bool { return !h.attached(row) })
@@ -61,7 +61,7 @@ func TestQueue(t *testing.T) {
 	}
 	enqueue(100)
 	for _, e := range h.history(row) {
-		if e.State != store.Queued {
+		if e.State != ledger.Queued {
 			t.Fatalf("%s", line(e))
 		}
 	}
@@ -75,7 +75,7 @@ func TestQueue(t *testing.T) {
 	c.quiet()
 	eventually(t, "all are sent", func() bool {
 		for _, e := range h.history(row) {
-			if e.State != store.Sent {
+			if e.State != ledger.Sent {
 				return false
 			}
 		}
@@ -160,7 +160,7 @@ func TestAdapterVanishesDuringTurn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			slow := newHeld()
 			h := start(t, agents(map[string]hub.Agent{"held": slow}))
-			row := h.channel("vanishes", withAgent("held"), func(c *store.Channel) { c.Queue = queue })
+			row := h.channel("vanishes", withAgent("held"), func(c *ledger.Channel) { c.Queue = queue })
 			events, end := h.hub.Events.Subscribe()
 			defer end()
 			c := h.attach(t, row, "card")
@@ -203,7 +203,7 @@ func TestAdapterReturnsDuringTurn(t *testing.T) {
 func TestAllowUsers(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("users", func(c *store.Channel) { c.Users = []string{"u", "42"} })
+	row := h.channel("users", func(c *ledger.Channel) { c.Users = []string{"u", "42"} })
 	c := h.attach(t, row)
 	c.send(say("c", "mine"))
 	c.want(answer("c", "echo: mine"))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 )
 
@@ -93,7 +93,7 @@ func TestTortureTakeover(t *testing.T) {
 }
 
 // race is one connection from register to its end.
-func (h *host) race(t *testing.T, row store.Channel, i int) *racer {
+func (h *host) race(t *testing.T, row ledger.Channel, i int) *racer {
 	r := &racer{}
 	c, err := dialAt(t, h.addr, credentials{}, false)
 	if err != nil {
@@ -135,7 +135,7 @@ func (h *host) race(t *testing.T, row store.Channel, i int) *racer {
 
 // settles waits until nothing of the channel is on its way, for as long as there
 // is progress: each message is two syncs of a disk that other tests keep busy.
-func (h *host) settles(t *testing.T, row store.Channel) {
+func (h *host) settles(t *testing.T, row ledger.Channel) {
 	t.Helper()
 	for left := h.unsettled(row); left > 0; {
 		before := left
@@ -144,20 +144,20 @@ func (h *host) settles(t *testing.T, row store.Channel) {
 }
 
 // unsettled counts what of the channel is on its way.
-func (h *host) unsettled(row store.Channel) (n int) {
+func (h *host) unsettled(row ledger.Channel) (n int) {
 	for _, e := range h.history(row) {
-		if e.State != store.Delivered && e.State != store.Handled {
+		if e.State != ledger.Delivered && e.State != ledger.Handled {
 			n++
 		}
 	}
 	return n
 }
 
-func judgeRace(t *testing.T, h *host, row store.Channel, racers []*racer) {
+func judgeRace(t *testing.T, h *host, row ledger.Channel, racers []*racer) {
 	kept, places, lengths := map[string]int{}, map[received]int{}, map[string]int{}
 	log := h.history(row)
 	for _, e := range log {
-		if e.Direction == store.In {
+		if e.Direction == ledger.In {
 			kept[e.PlatformID]++
 			continue
 		}

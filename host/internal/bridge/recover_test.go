@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Turns that the host's end cut off are handed over again; answered ones not.
@@ -28,7 +28,7 @@ func TestRecover(t *testing.T) {
 	c.want(answer("a", "Stopped."))
 	_ = receive(t, "end", slow.ended)
 	receive(t, "turn", slow.turns) // the second
-	eventually(t, "stop is settled", func() bool { return h.history(row)[0].State == store.Handled })
+	eventually(t, "stop is settled", func() bool { return h.history(row)[0].State == ledger.Handled })
 
 	h = h.again(named)
 	again := map[string]hub.Turn{}
@@ -63,7 +63,7 @@ func TestRecover(t *testing.T) {
 	c.want(answer("a", "done"))
 	eventually(t, "all are handled", func() bool {
 		for _, e := range h.history(row) {
-			if e.Direction == store.In && e.State != store.Handled {
+			if e.Direction == ledger.In && e.State != ledger.Handled {
 				return false
 			}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 const errFirstFrame = "first frame must be type=register"
@@ -244,7 +244,7 @@ func TestPipelined(t *testing.T) {
 				slow := newSlowEcho()
 				h = h.again(agents(map[string]hub.Agent{"slow": slow}))
 				row.Agent = "slow"
-				if _, err := h.store.UpdateChannel(t.Context(), row, store.Change{Actor: "test", Action: "test"}); err != nil {
+				if _, err := h.store.UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "test"}); err != nil {
 					t.Fatal(err)
 				}
 			}

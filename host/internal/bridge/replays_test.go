@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // counts asks for the dead letters of a channel, or of all for "", counted.
@@ -44,13 +45,13 @@ func slowly(t *testing.T, what string, cond func() bool) {
 
 // died makes a host whose channel, made by name, has n dead letters: one that was
 // sent, and was copied while the host stood still.
-func died(t *testing.T, name string, n int) (*host, store.Channel) {
+func died(t *testing.T, name string, n int) (*host, ledger.Channel) {
 	t.Helper()
 	h := start(t)
 	row := h.channel(name, withQueue)
 	h.mustSend(row, "c", "hello")
 	h.stop()
-	d, err := sql.Open("sqlite", filepath.Join(h.dir, store.File))
+	d, err := sql.Open("sqlite", filepath.Join(h.dir, sqlite.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestReplays(t *testing.T) {
 	t.Parallel()
 	const n = 2000
 	h, row := died(t, "many", n)
-	h.mustSend(h.channel("other", withQueue, func(c *store.Channel) { c.Limits.TTLSeconds = 1 }), "c", "of another")
+	h.mustSend(h.channel("other", withQueue, func(c *ledger.Channel) { c.Limits.TTLSeconds = 1 }), "c", "of another")
 	slowly(t, "all are dead", func() bool { return h.counts("").Total == n+1 })
 	want := api.DeadCount{ChannelID: row.ID, Channel: "many", Reason: "ttl", Count: n}
 	if got := h.counts("many"); len(got.Counts) != 1 || got.Counts[0] != want || got.Total != n || !got.Complete {
@@ -156,7 +157,7 @@ func TestReplaysLeft(t *testing.T) {
 	h.operator("GET", "/dead-letters/replays/"+r.ID, "", http.StatusNotFound)
 	waiting := 0
 	for _, e := range h.history(row) {
-		if e.State == store.Queued {
+		if e.State == ledger.Queued {
 			waiting++
 		}
 	}

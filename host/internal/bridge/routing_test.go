@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // replyContexts are JSON values whose bytes must come back as they were.
@@ -178,13 +178,13 @@ func TestAuthor(t *testing.T) {
 	for range 3 {
 		c.mustNext()
 	}
-	var got []store.Origin
+	var got []ledger.Origin
 	for _, e := range h.history(row) {
-		if e.Direction == store.In {
+		if e.Direction == ledger.In {
 			got = append(got, e.Origin)
 		}
 	}
-	for i, want := range []store.Origin{{UserID: "u1", UserName: "Alice"}, {UserID: "u2"}, {UserName: "Bob"}} {
+	for i, want := range []ledger.Origin{{UserID: "u1", UserName: "Alice"}, {UserID: "u2"}, {UserName: "Bob"}} {
 		if got[i] != want {
 			t.Errorf("origin %d = %+v, want %+v", i, got[i], want)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -215,7 +215,7 @@ func (n *Session) introduce(said *wire.Register) hub.Info {
 }
 
 // attach puts the session into its slot; frame is the register frame.
-func (n *Session) attach(ctx context.Context, row store.Channel, said *wire.Register, frame []byte) error {
+func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Register, frame []byte) error {
 	info := n.introduce(said)
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)

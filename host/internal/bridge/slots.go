@@ -13,15 +13,15 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Inbox is where sessions deliver to, and who may open a slot.
 type Inbox interface {
-	Attach(ctx context.Context, row store.Channel, p hub.Port, i hub.Info) (a *hub.Attachment, before hub.Port, err error)
+	Attach(ctx context.Context, row ledger.Channel, p hub.Port, i hub.Info) (a *hub.Attachment, before hub.Port, err error)
 }
 
 // Gate checks tokens.
@@ -101,8 +101,8 @@ func New(inbox Inbox, gate Gate, o Options) *Slots {
 // Origin is where a connection came from.
 type Origin struct {
 	Transport string
-	Token     string         // from the upgrade request; "" = it comes with register
-	Channel   *store.Channel // bound to it: needs no token and may bring none; nil = the token says which
+	Token     string          // from the upgrade request; "" = it comes with register
+	Channel   *ledger.Channel // bound to it: needs no token and may bring none; nil = the token says which
 	Remote    string
 	Local     bool
 }

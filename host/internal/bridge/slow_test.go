@@ -11,7 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // What one commit brings is not the adapter's fault: it reads as fast as it is
@@ -45,7 +45,7 @@ func TestSlowReader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := start(t, func(s *setup) { s.smallBuffer = true })
-			row := h.channel("slow", func(c *store.Channel) { c.Queue = queue })
+			row := h.channel("slow", func(c *ledger.Channel) { c.Queue = queue })
 			c, other := h.slow(t, row), h.attach(t, h.channel("other"))
 			other.works()
 			events, end := h.hub.Events.Subscribe()
@@ -73,9 +73,9 @@ func TestSlowReader(t *testing.T) {
 			}
 			eventually(t, "detached", func() bool { return !h.attached(row) })
 			var want []string
-			var left []store.Entry
+			var left []ledger.Entry
 			for _, e := range h.history(row) {
-				if e.State == store.Sent {
+				if e.State == ledger.Sent {
 					want = append(want, unasked("c", e.Text))
 				} else {
 					left = append(left, e)
@@ -103,7 +103,7 @@ func TestSlowReader(t *testing.T) {
 			for _, e := range left {
 				if queue {
 					c.want(unasked("c", e.Text))
-				} else if e.State != store.Failed || e.Reason != store.ReasonNotAttached {
+				} else if e.State != ledger.Failed || e.Reason != ledger.ReasonNotAttached {
 					t.Errorf("%.60s", line(e))
 				}
 			}
@@ -176,7 +176,7 @@ func TestBackpressure(t *testing.T) {
 	}
 	eventually(t, "all are stored", func() bool { return len(h.history(row)) == total })
 	for i, e := range h.history(row) {
-		if e.Text != fmt.Sprint(i, " ", pad) || e.State != store.Handled {
+		if e.Text != fmt.Sprint(i, " ", pad) || e.State != ledger.Handled {
 			t.Fatalf("message %d is %.40s", i, line(e))
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // tallyOf is what the hub counted of a channel.
-func (h *host) tallyOf(row store.Channel) hub.ChannelTally {
+func (h *host) tallyOf(row ledger.Channel) hub.ChannelTally {
 	h.t.Helper()
 	for _, t := range h.hub.Tallies() {
 		if t.Key == row.Key {
@@ -25,7 +25,7 @@ func (h *host) tallyOf(row store.Channel) hub.ChannelTally {
 }
 
 // wantOutcomes compares what was counted: those that are not named are 0.
-func (h *host) wantOutcomes(row store.Channel, want map[hub.Outcome]uint64) {
+func (h *host) wantOutcomes(row ledger.Channel, want map[hub.Outcome]uint64) {
 	h.t.Helper()
 	var got hub.ChannelTally
 	eventuallyOr(h.t, func() bool {
@@ -51,15 +51,15 @@ func (h *host) wantOutcomes(row store.Channel, want map[hub.Outcome]uint64) {
 func TestTally(t *testing.T) {
 	t.Parallel()
 	h := start(t, func(s *setup) { s.ttl = 2 * time.Second })
-	plain := h.channel("plain", func(c *store.Channel) { c.Users = []string{"u"} })
+	plain := h.channel("plain", func(c *ledger.Channel) { c.Users = []string{"u"} })
 	c := h.attach11(t, plain, "")
 	c.send(`{"type":"message","conversation_id":"c","user_id":"u","text":"hi","message_id":"1"}`)
 	c.nextSent("send")
 	c.send(`{"type":"message","conversation_id":"c","user_id":"u","text":"hi","message_id":"1"}`) // again
 	c.send(`{"type":"message","conversation_id":"c","user_id":"stranger","text":"no"}`)
 	h.wantOutcomes(plain, map[hub.Outcome]uint64{
-		{Direction: store.Out, State: store.Sent}:                                1,
-		{Direction: store.In, State: store.Failed, Reason: store.ReasonRejected}: 1,
+		{Direction: ledger.Out, State: ledger.Sent}:                                 1,
+		{Direction: ledger.In, State: ledger.Failed, Reason: ledger.ReasonRejected}: 1,
 	})
 	got := h.tallyOf(plain)
 	if got.Received != 2 || got.Sent != 1 || got.Refused != 0 || got.Latency.Total() != 1 || !got.Attached || got.Queue != 0 {
@@ -81,9 +81,9 @@ func TestTally(t *testing.T) {
 		}
 	}
 	want := map[hub.Outcome]uint64{
-		{Direction: store.Out, State: store.Delivered}:                                  1,
-		{Direction: store.Out, State: store.Failed, Reason: store.ReasonRejected}:       1,
-		{Direction: store.Out, State: store.Failed, Reason: store.ReasonUnknownOutcome}: 1,
+		{Direction: ledger.Out, State: ledger.Delivered}:                                   1,
+		{Direction: ledger.Out, State: ledger.Failed, Reason: ledger.ReasonRejected}:       1,
+		{Direction: ledger.Out, State: ledger.Failed, Reason: ledger.ReasonUnknownOutcome}: 1,
 	}
 	h.wantOutcomes(acks, want)
 	if got := h.tallyOf(acks); got.Latency.Total() != 1 || got.Sent != 3 {
@@ -101,7 +101,7 @@ func TestTally(t *testing.T) {
 	if err != nil || id == 0 {
 		t.Errorf("oldest queued %v, %v", id, err)
 	}
-	want[hub.Outcome{Direction: store.Out, State: store.Expired, Reason: store.ReasonTTL}] = 1
+	want[hub.Outcome{Direction: ledger.Out, State: ledger.Expired, Reason: ledger.ReasonTTL}] = 1
 	h.wantOutcomes(acks, want)
 	if id, err := h.store.OldestQueued(t.Context(), acks.Key); err != nil || id != 0 {
 		t.Errorf("oldest queued %v, %v, want none", id, err)
@@ -177,7 +177,7 @@ func TestAgentTally(t *testing.T) {
 	b.send(say("c", "hi"))
 	eventually(t, "the failure is counted", func() bool { return of("fails").Turns[1] == 1 })
 	h.wantOutcomes(bad, map[hub.Outcome]uint64{
-		{Direction: store.Out, State: store.Sent}:                                      1, // the apology
-		{Direction: store.In, State: store.Failed, Reason: store.ReasonUnknownOutcome}: 1,
+		{Direction: ledger.Out, State: ledger.Sent}:                                       1, // the apology
+		{Direction: ledger.In, State: ledger.Failed, Reason: ledger.ReasonUnknownOutcome}: 1,
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // places are the four places of a token; "-" leaves one out.
@@ -110,7 +110,7 @@ func TestTokenInvalid(t *testing.T) {
 	h := start(t, func(s *setup) {
 		s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
-	by := store.Change{Actor: "test", Action: "test"}
+	by := ledger.Change{Actor: "test", Action: "test"}
 	refused := func(t *testing.T, token string) {
 		t.Helper()
 		c := places{"-", "-", "-", token}.open(t, h)

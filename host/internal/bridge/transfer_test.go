@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -40,7 +40,7 @@ func TestTransfer(t *testing.T) {
 	k, slow := clerk{make(chan error, 1)}, newSlowEcho()
 	named := agents(map[string]hub.Agent{"clerk": k, "slow": slow, "other": newSlowEcho()})
 	h := start(t, named)
-	row := h.channel("c", withAgent("clerk"), func(c *store.Channel) { c.Agents = []string{"clerk", "slow", "none", "gone"} })
+	row := h.channel("c", withAgent("clerk"), func(c *ledger.Channel) { c.Agents = []string{"clerk", "slow", "none", "gone"} })
 	c := h.attach(t, row)
 	for _, refused := range []string{"other", "nobody", "none", "gone", ""} {
 		c.send(say("a", "to "+refused))

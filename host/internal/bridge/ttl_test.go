@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // What nobody takes expires, and says so.
@@ -19,7 +19,7 @@ func TestTTL(t *testing.T) {
 	h.mustSend(row, "c", "old")
 	h.wantHistory(row, "out expired/ttl old")
 	for e := range events {
-		if e.Type == hub.EventState && e.State == store.Expired && e.Reason == store.ReasonTTL {
+		if e.Type == hub.EventState && e.State == ledger.Expired && e.Reason == ledger.ReasonTTL {
 			break
 		}
 	}
@@ -47,7 +47,7 @@ func TestTTLOfReplayed(t *testing.T) {
 	set := func(s *setup) { s.store.Now = wall.now }
 	h := start(t, set)
 	row, nobody := h.channel("t", withQueue), h.channel("nobody", withQueue)
-	short := h.channel("short", withQueue, func(c *store.Channel) { c.Limits.TTLSeconds = 1 })
+	short := h.channel("short", withQueue, func(c *ledger.Channel) { c.Limits.TTLSeconds = 1 })
 	const many = 70 // more than are looked through at a time
 	in := func(state string) (lines []string) {
 		for i := range many {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -82,7 +82,7 @@ func TestDraft(t *testing.T) {
 	s := streaming{make(chan func(context.Context, hub.Reply) error)}
 	clock := &steadyClock{hand: true, now: time.Now()}
 	h := start(t, agents(map[string]hub.Agent{"s": s}), func(s *setup) { s.steady = clock })
-	row := h.channel("s", withAgent("s"), func(c *store.Channel) { c.Profile.EditIntervalMS = 3000 })
+	row := h.channel("s", withAgent("s"), func(c *ledger.Channel) { c.Profile.EditIntervalMS = 3000 })
 	c := h.attach11(t, row, "update_message ack buttons")
 	acks := func(f sent, handle string) {
 		t.Helper()
@@ -110,7 +110,7 @@ func TestDraft(t *testing.T) {
 	clock.advance(10 * time.Second)
 	quiet("before its handle is known")
 	acks(first, "h1")
-	eventually(t, "the beginning is delivered", func() bool { return h.last(row, store.Out).State == store.Delivered })
+	eventually(t, "the beginning is delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
 	clock.advance(3 * time.Second)
 	if f := c.nextSent("update_message"); f.Text != "one two" || f.PreviewHandle != "h1" || f.MessageID != "" {
 		t.Errorf("read %+v", f)
@@ -165,7 +165,7 @@ func TestDraft(t *testing.T) {
 	acks(f, "")
 	f = c.nextSent("send")
 	acks(f, "")
-	if id, _ := store.ParseMessageID(last.MessageID); f.Text != "Sorry, no answer could be made. Please try again." || id == 0 {
+	if id, _ := ledger.ParseMessageID(last.MessageID); f.Text != "Sorry, no answer could be made. Please try again." || id == 0 {
 		t.Errorf("read %+v", f)
 	}
 }

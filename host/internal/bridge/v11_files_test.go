@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -76,7 +76,7 @@ func TestUpload(t *testing.T) {
 	if status, header, body := h.http("GET", v.URL, nil); status != 200 || header.Get("Content-Type") != "image/png" || !bytes.Equal(body, picture) {
 		t.Errorf("GET: %d %v", status, header)
 	}
-	e := h.last(row, store.In)
+	e := h.last(row, ledger.In)
 	if strings.Contains(string(e.Parts), "token") || strings.Contains(string(e.Parts), h.addr) || !strings.Contains(string(e.Meta), `"user_message_attachments":{"bucket":"agent-files","path":"agent-inputs/`+row.ID) {
 		t.Errorf("kept as %s with %s", e.Parts, e.Meta)
 	}
@@ -150,7 +150,7 @@ func TestInlineAndPath(t *testing.T) {
 	if status, _, body := h.http("GET", f.Image.URL, nil); status != 200 || !bytes.Equal(body, picture) || f.Image.Caption != "Tiny" {
 		t.Errorf("came as %+v, which gives %d", f.Image, status)
 	}
-	if e := h.last(row, store.Out); !strings.Contains(string(e.Parts), `"data":"iVBOR`) || strings.Contains(string(e.Parts)+string(e.Meta), "token") || e.Text != "Tiny" {
+	if e := h.last(row, ledger.Out); !strings.Contains(string(e.Parts), `"data":"iVBOR`) || strings.Contains(string(e.Parts)+string(e.Meta), "token") || e.Text != "Tiny" {
 		t.Errorf("kept as %q with %s, %s", e.Text, e.Parts, e.Meta)
 	}
 	rich := h.attach11(t, row, "parts")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -64,7 +64,7 @@ func TestStream(t *testing.T) {
 			s.show("one")
 			first := c.nextSent("stream")
 			want(first, "one")
-			if e := h.last(row, store.Out); e.Status != message.StatusStreaming || e.State != store.Sent || e.Text != "" {
+			if e := h.last(row, ledger.Out); e.Status != message.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
 				t.Errorf("kept as %+v", e.Row)
 			}
 			s.show("one two")
@@ -77,7 +77,7 @@ func TestStream(t *testing.T) {
 				t.Errorf("ended %s, began %s", end.MessageID, first.MessageID)
 			}
 			h.wantHistory(row, "in handled go", "out sent one two three")
-			if e := h.last(row, store.Out); e.Status != message.StatusCompleted || e.ReplyTo == 0 {
+			if e := h.last(row, ledger.Out); e.Status != message.StatusCompleted || e.ReplyTo == 0 {
 				t.Errorf("kept as %+v", e.Row)
 			}
 
@@ -94,7 +94,7 @@ func TestStream(t *testing.T) {
 				}
 			}
 			c.mustNext() // the host's apology
-			eventually(t, "the question fails", func() bool { return h.last(row, store.In).State == store.Failed })
+			eventually(t, "the question fails", func() bool { return h.last(row, ledger.In).State == ledger.Failed })
 
 			// The user stops it: nothing is broken.
 			c.send(say("c", "stop"))
@@ -131,7 +131,7 @@ func TestStreamEndsWithButtons(t *testing.T) {
 		t.Errorf("read %+v and %+v", end, rest)
 	}
 	c.send(say("c", "a"))
-	eventually(t, "the choice is taken", func() bool { return strings.Contains(string(h.last(row, store.In).Meta), `"action":"b"`) })
+	eventually(t, "the choice is taken", func() bool { return strings.Contains(string(h.last(row, ledger.In).Meta), `"action":"b"`) })
 	s.do <- nil
 }
 
@@ -142,7 +142,7 @@ func TestStreamInterrupted(t *testing.T) {
 	s := streaming{make(chan func(context.Context, hub.Reply) error)}
 	h := start(t, agents(map[string]hub.Agent{"s": s}))
 	for name, queue := range map[string]bool{"queue": true, "none": false} {
-		row := h.channel(name, withAgent("s"), func(c *store.Channel) { c.Queue = queue })
+		row := h.channel(name, withAgent("s"), func(c *ledger.Channel) { c.Queue = queue })
 		c := h.attach11(t, row, "stream")
 		c.send(say("c", "go"))
 		s.show("one")
@@ -183,7 +183,7 @@ func TestStreamAcrossRestart(t *testing.T) {
 	c.nextSent("stream")
 	h = h.again(agents(map[string]hub.Agent{"s": s}))
 	h.wantHistory(row, "in received go", "out sent ")
-	if e := h.last(row, store.Out); e.Status != message.StatusError {
+	if e := h.last(row, ledger.Out); e.Status != message.StatusError {
 		t.Errorf("kept as %+v", e.Row)
 	}
 	c = h.attach11(t, row, "stream")

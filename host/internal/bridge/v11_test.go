@@ -7,18 +7,18 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // attach11 registers under protocol 1.1.
-func (h *host) attach11(t *testing.T, row store.Channel, caps string, more ...string) *client {
+func (h *host) attach11(t *testing.T, row ledger.Channel, caps string, more ...string) *client {
 	t.Helper()
 	return h.dial(t, credentials{}).register11(row, caps, more...)
 }
 
-func (c *client) register11(row store.Channel, caps string, more ...string) *client {
+func (c *client) register11(row ledger.Channel, caps string, more ...string) *client {
 	t := c.t
 	t.Helper()
 	c.send(registerFrame11(row, caps, more...))
@@ -39,7 +39,7 @@ func (c *client) register11(row store.Channel, caps string, more ...string) *cli
 	return c
 }
 
-func registerFrame11(row store.Channel, caps string, more ...string) string {
+func registerFrame11(row ledger.Channel, caps string, more ...string) string {
 	f := strings.TrimSuffix(registerFrame(tokenOf(row.Name), caps), "}")
 	return f + `,"protocol":"1.1"` + strings.Join(append([]string{""}, more...), ",") + `}`
 }
@@ -79,7 +79,7 @@ func (c *client) nextSent(kind string) sent {
 	return f
 }
 
-func (h *host) last(row store.Channel, d store.Direction) store.Entry {
+func (h *host) last(row ledger.Channel, d ledger.Direction) ledger.Entry {
 	h.t.Helper()
 	entries := h.history(row)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -94,7 +94,7 @@ func (h *host) last(row store.Channel, d store.Direction) store.Entry {
 func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("n", func(c *store.Channel) {
+	row := h.channel("n", func(c *ledger.Channel) {
 		c.Accept, c.Profile = []string{"buttons", "parts", "stream", "ack"}, wire.Profile{MaxText: 40, MaxButtons: 3}
 	})
 	for name, tt := range map[string]struct{ frame, want string }{
@@ -138,7 +138,7 @@ func TestNegotiation(t *testing.T) {
 func TestProfileOf11(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("p", func(c *store.Channel) { c.Profile = wire.Profile{MaxText: 12} })
+	row := h.channel("p", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 12} })
 	c := h.attach11(t, row, "buttons", `"profile":{"max_text":5,"max_buttons":2}`)
 	h.mustSend(row, "c", "twelve runes and more")
 	first, second := c.nextSent("send"), c.nextSent("send")
@@ -159,7 +159,7 @@ func TestIdentity(t *testing.T) {
 	c := h.attach11(t, row, "card")
 	c.send(say("c", "!card"))
 	got := c.mustNext()
-	id := h.last(row, store.Out).ID.String()
+	id := h.last(row, ledger.Out).ID.String()
 	if !strings.Contains(got, `"message_id":"`+id+`"`) || strings.Contains(got, `"Content"`) || !strings.Contains(got, `"content"`) {
 		t.Errorf("message %s came as %s", id, got)
 	}
@@ -202,13 +202,13 @@ func TestPartsBothWays(t *testing.T) {
 	if got := string(message.AppendParts(nil, turn.Message.Parts)); got != kept || turn.Message.Text != "Hello" {
 		t.Errorf("the agent got %q with %s, want %s", turn.Message.Text, got, kept)
 	}
-	e := h.last(row, store.In)
+	e := h.last(row, ledger.In)
 	if string(e.Parts) != kept || !strings.Contains(string(e.Meta), `"field":"path"`) || !strings.Contains(string(e.Meta), `"field":"kind"`) {
 		t.Errorf("kept as %s with %s", e.Parts, e.Meta)
 	}
 	seen.answers <- "seen"
 	f := c.nextSent("send_parts")
-	if f.Text != "seen" || string(f.Parts) != `[{"type":"text","text":"seen","id":"p1"}]` || f.MessageID != h.last(row, store.Out).ID.String() {
+	if f.Text != "seen" || string(f.Parts) != `[{"type":"text","text":"seen","id":"p1"}]` || f.MessageID != h.last(row, ledger.Out).ID.String() {
 		t.Errorf("answered %+v", f)
 	}
 
@@ -242,7 +242,7 @@ func TestPartsBothWays(t *testing.T) {
 func TestAside(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("a", func(c *store.Channel) { c.Users = []string{"u"} })
+	row := h.channel("a", func(c *ledger.Channel) { c.Users = []string{"u"} })
 	c := h.attach11(t, row, "reaction delete_message")
 	c.send(`{"type":"message","session_key":"k","conversation_id":"c","user_id":"u","text":"helo","message_id":"tg-1","reply_ctx":"r"}`)
 	c.nextSent("send")
@@ -294,7 +294,7 @@ func TestFormSubmit(t *testing.T) {
 		t.Errorf("answered %q", f.Text)
 	}
 	var parts []map[string]any
-	if err := json.Unmarshal(h.last(row, store.In).Parts, &parts); err != nil || fmt.Sprint(parts) != "[map[id:p1 type:ui_submit uiId:echo-form values:map[agree:true colours:[red blue] name:<Ann>]]]" {
+	if err := json.Unmarshal(h.last(row, ledger.In).Parts, &parts); err != nil || fmt.Sprint(parts) != "[map[id:p1 type:ui_submit uiId:echo-form values:map[agree:true colours:[red blue] name:<Ann>]]]" {
 		t.Errorf("kept as %v, %v", parts, err)
 	}
 }
@@ -328,7 +328,7 @@ func TestActs(t *testing.T) {
 	h.operator("DELETE", "/channels/x/messages/"+answered, "", 202)
 	h.operator("PUT", "/channels/x/messages/"+asked+"/reactions/x", "", 202)
 	old.quiet()
-	if e := h.last(row, store.Out); !strings.Contains(string(e.Notes), `{"from":"reaction","to":"none"`) || e.State != store.Sent {
+	if e := h.last(row, ledger.Out); !strings.Contains(string(e.Notes), `{"from":"reaction","to":"none"`) || e.State != ledger.Sent {
 		t.Errorf("kept as %s with %s", e.State, e.Notes)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -167,7 +167,7 @@ func formOf(ch api.Channel) url.Values {
 	return v
 }
 
-func numbersOf(p wire.Profile, q store.QueueLimits, retention, rate int) map[string]int {
+func numbersOf(p wire.Profile, q ledger.QueueLimits, retention, rate int) map[string]int {
 	return map[string]int{
 		"retention_days": retention, "rate_limit": rate,
 		"queue_limits.ttl_seconds": q.TTLSeconds, "queue_limits.length": q.Length, "queue_limits.attempts": q.Attempts,

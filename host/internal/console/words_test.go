@@ -9,16 +9,16 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // TestWordsOfStates: every state and reason that a message can be in is explained, and
 // nothing is that can't be.
 func TestWordsOfStates(t *testing.T) {
 	known := 0
-	for s := store.Received; s <= store.Expired; s++ {
+	for s := ledger.Received; s <= ledger.Expired; s++ {
 		known++
-		complete(t, s.String(), states[s.String()], s != store.Handled && s != store.Delivered)
+		complete(t, s.String(), states[s.String()], s != ledger.Handled && s != ledger.Delivered)
 	}
 	if known != len(states) {
 		t.Errorf("%d states are explained, %d exist", len(states), known)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Limits of what waits for an adapter. A channel may set its own.
@@ -42,12 +42,12 @@ func pause(n int) time.Duration {
 // Lane is the order of one conversation. The zero Lane is empty. Its methods
 // must not be called at the same time.
 type Lane struct {
-	waiting  []store.MessageID // ascending
-	flight   store.MessageID   // 0 = none
-	reserved bool              // one is being committed that will be in flight
-	frame    int               // of the one in flight: those before it are acknowledged
-	tries    int               // of the first, that failed
-	due      time.Time         // nothing is taken before
+	waiting  []ledger.MessageID // ascending
+	flight   ledger.MessageID   // 0 = none
+	reserved bool               // one is being committed that will be in flight
+	frame    int                // of the one in flight: those before it are acknowledged
+	tries    int                // of the first, that failed
+	due      time.Time          // nothing is taken before
 }
 
 // Empty reports that the lane can be forgotten.
@@ -55,7 +55,7 @@ func (l *Lane) Empty() bool { return l.flight == 0 && !l.reserved && len(l.waiti
 
 // Flight is what is in flight, with its first frame that is not acknowledged; 0
 // = nothing.
-func (l *Lane) Flight() (id store.MessageID, frame int) { return l.flight, l.frame }
+func (l *Lane) Flight() (id ledger.MessageID, frame int) { return l.flight, l.frame }
 
 // Reserve keeps the lane for a message that is about to be committed as sent;
 // false if it must wait. Start or Release follows.
@@ -71,22 +71,22 @@ func (l *Lane) Reserve() bool {
 func (l *Lane) Release() { l.reserved = false }
 
 // Start puts the message in flight that the lane was reserved for.
-func (l *Lane) Start(id store.MessageID) {
+func (l *Lane) Start(id ledger.MessageID) {
 	l.reserved = false
 	l.fly(id)
 }
 
-func (l *Lane) fly(id store.MessageID) { l.flight, l.frame = id, 0 }
+func (l *Lane) fly(id ledger.MessageID) { l.flight, l.frame = id, 0 }
 
 // Wait puts a message among those that wait, in the order of ids. One that waits
 // or is in flight already stays where it is.
-func (l *Lane) Wait(id store.MessageID) {
+func (l *Lane) Wait(id ledger.MessageID) {
 	if id != l.flight {
 		l.insert(id)
 	}
 }
 
-func (l *Lane) insert(id store.MessageID) {
+func (l *Lane) insert(id ledger.MessageID) {
 	i, there := slices.BinarySearch(l.waiting, id)
 	if there {
 		return
@@ -98,7 +98,7 @@ func (l *Lane) insert(id store.MessageID) {
 }
 
 // Take puts the first message in flight, if there is one whose time has come.
-func (l *Lane) Take(now time.Time) (store.MessageID, bool) {
+func (l *Lane) Take(now time.Time) (ledger.MessageID, bool) {
 	if l.flight != 0 || l.reserved || len(l.waiting) == 0 || now.Before(l.due) {
 		return 0, false
 	}
@@ -108,7 +108,7 @@ func (l *Lane) Take(now time.Time) (store.MessageID, bool) {
 }
 
 // First is what waits first; false = nothing does.
-func (l *Lane) First() (store.MessageID, bool) {
+func (l *Lane) First() (ledger.MessageID, bool) {
 	if len(l.waiting) == 0 {
 		return 0, false
 	}
@@ -122,7 +122,7 @@ func (l *Lane) Due() (time.Time, bool) {
 
 // Acked counts a frame of the message in flight as taken; false if it is not the
 // one that is awaited.
-func (l *Lane) Acked(id store.MessageID, frame int) bool {
+func (l *Lane) Acked(id ledger.MessageID, frame int) bool {
 	if id == 0 || id != l.flight || frame != l.frame {
 		return false
 	}
@@ -170,7 +170,7 @@ func (l *Lane) Tries() int { return l.tries }
 func (l *Lane) Failed(tries int) { l.tries = tries }
 
 // Drop takes a message from those that wait; false if it does not.
-func (l *Lane) Drop(id store.MessageID) bool {
+func (l *Lane) Drop(id ledger.MessageID) bool {
 	i, there := slices.BinarySearch(l.waiting, id)
 	if there {
 		l.waiting = slices.Delete(l.waiting, i, i+1)

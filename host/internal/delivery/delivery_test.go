@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,8 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // model is a lane as its rules are told: what waits in order, what is in
 // flight, how often the first has failed, and not before when.
 type model struct {
-	waiting  []store.MessageID
-	flight   store.MessageID
+	waiting  []ledger.MessageID
+	flight   ledger.MessageID
 	reserved bool
 	frame    int
 	tries    int
@@ -31,8 +31,8 @@ func TestLane(t *testing.T) {
 		var l Lane
 		var m model
 		now := time.Unix(0, 0)
-		next := store.MessageID(1)
-		var ended, taken []store.MessageID
+		next := ledger.MessageID(1)
+		var ended, taken []ledger.MessageID
 		end := func() {
 			ended = append(ended, m.flight)
 			m.flight, m.tries, m.due = 0, 0, time.Time{}

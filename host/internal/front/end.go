@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // End is a front end as the API knows it. cmd makes it and registers it there; the
@@ -25,7 +25,7 @@ type End interface {
 	Routes(Door)
 	// Changed is told of every change of the channel's row, once it is stored. Of two
 	// changes at once the older one may come last: row.Version tells.
-	Changed(ctx context.Context, row store.Channel) error
+	Changed(ctx context.Context, row ledger.Channel) error
 	// Revoked is told that the API key with this id has ended.
 	Revoked(key int64)
 }

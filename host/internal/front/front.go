@@ -10,8 +10,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -39,19 +40,19 @@ func (Unqueued) Overdue() {}
 func (Unqueued) Flush() {}
 
 // Channel finds the channel of a front end's kind, or makes it, answered by agent.
-func Channel(ctx context.Context, st *store.Store, kind, agent string) (store.Channel, error) {
+func Channel(ctx context.Context, st *sqlite.Store, kind, agent string) (ledger.Channel, error) {
 	row, err := st.ChannelOfKind(ctx, kind)
-	if !errors.Is(err, store.ErrNotFound) {
+	if !errors.Is(err, ledger.ErrNotFound) {
 		return row, err
 	}
-	return st.CreateChannel(ctx, store.Channel{ID: uuid.NewString(), Name: kind, Kind: kind, Enabled: true, Agent: agent}, nil,
-		store.Change{Actor: "host", Action: "channel.create", Detail: json.RawMessage(`{"kind":"` + kind + `"}`)})
+	return st.CreateChannel(ctx, ledger.Channel{ID: uuid.NewString(), Name: kind, Kind: kind, Enabled: true, Agent: agent}, nil,
+		ledger.Change{Actor: "host", Action: "channel.create", Detail: json.RawMessage(`{"kind":"` + kind + `"}`)})
 }
 
 // Shown reports the messages of history that a client sees: not those that were
 // not taken, that are still being made, or that only do something to another one.
-func Shown(e store.Entry) bool {
-	if e.Direction == store.In && e.Reason == store.ReasonRejected || e.Status == message.StatusStreaming {
+func Shown(e ledger.Entry) bool {
+	if e.Direction == ledger.In && e.Reason == ledger.ReasonRejected || e.Status == message.StatusStreaming {
 		return false
 	}
 	m := message.Message{Meta: e.Metadata()}

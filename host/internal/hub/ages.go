@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Less than this between two looks is the clock being kept right, not a jump;
@@ -26,7 +26,7 @@ type ages struct {
 }
 
 type jump struct {
-	before store.MessageID // messages with lower ids were made before it
+	before ledger.MessageID // messages with lower ids were made before it
 	by     time.Duration
 }
 
@@ -43,7 +43,7 @@ func (a *ages) drift() time.Duration {
 
 // look notes a jump since the last look. newID gives an id that divides older
 // messages from younger ones.
-func (a *ages) look(newID func() store.MessageID) {
+func (a *ages) look(newID func() ledger.MessageID) {
 	ahead := a.drift()
 	by := ahead - a.ahead
 	a.ahead = ahead
@@ -57,7 +57,7 @@ func (a *ages) look(newID func() store.MessageID) {
 }
 
 // of is the age of a message.
-func (a *ages) of(id store.MessageID) time.Duration {
+func (a *ages) of(id ledger.MessageID) time.Duration {
 	age := a.now().Sub(id.Time())
 	for _, j := range a.jumps {
 		if id < j.before {

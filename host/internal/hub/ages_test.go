@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // TestAgesBetweenLooks: a clock that is set after the last look makes nothing
@@ -12,8 +12,8 @@ import (
 func TestAgesBetweenLooks(t *testing.T) {
 	var set time.Duration
 	a := newAges(func() time.Time { return time.Now().Add(set) })
-	zero := store.MessageID(0).Time()
-	idAt := func(at time.Time) store.MessageID { return store.MessageID(at.Sub(zero).Milliseconds() << 22) }
+	zero := ledger.MessageID(0).Time()
+	idAt := func(at time.Time) ledger.MessageID { return ledger.MessageID(at.Sub(zero).Milliseconds() << 22) }
 	before := idAt(time.Now())
 	if got := before.Time(); time.Since(got).Abs() > time.Minute {
 		t.Fatalf("the id says %v", got)
@@ -23,7 +23,7 @@ func TestAgesBetweenLooks(t *testing.T) {
 		if got := a.of(before); got > time.Minute {
 			t.Errorf("after %s, not looked at yet: %s old", by, got)
 		}
-		a.look(func() store.MessageID { return idAt(time.Now().Add(max(set, 0) + time.Second)) })
+		a.look(func() ledger.MessageID { return idAt(time.Now().Add(max(set, 0) + time.Second)) })
 		if got := a.of(before); got.Abs() > time.Minute {
 			t.Errorf("after %s: %s old", by, got)
 		}

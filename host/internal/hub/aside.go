@@ -3,7 +3,7 @@ package hub
 import (
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -19,7 +19,7 @@ func isAside(t wire.Type) bool {
 func (f *inbound) concern(in *wire.Inbound, key string) (string, *wire.Error) {
 	c := f.a.channel
 	e, err := c.hub.Store.ByPlatformID(c.hub.ctx, c.chain.Channel, in.MessageID)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, ledger.ErrNotFound) {
 		return key, nil
 	}
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -30,15 +31,15 @@ type Port interface {
 	// Overdue ends the connection: the adapter acknowledges nothing any more.
 	Overdue()
 	// Flush writes what was offered; see store.Flusher.
-	store.Flusher
+	ledger.Flusher
 }
 
 // Parcel is what a port writes: the frames of one message, or of a passing
 // state such as typing.
 type Parcel struct {
-	ID      store.MessageID // 0 = lossy
-	Key     string          // of a lossy one: what it is a state of; only the newest counts
-	ReplyTo store.MessageID // of a durable one: the message that it answers; 0 = none
+	ID      ledger.MessageID // 0 = lossy
+	Key     string           // of a lossy one: what it is a state of; only the newest counts
+	ReplyTo ledger.MessageID // of a durable one: the message that it answers; 0 = none
 	Routing wire.Routing
 	Frames  []wire.Frame
 
@@ -84,7 +85,7 @@ type Attachment struct {
 // Attach puts a port into the channel's slot. What the one before had not
 // written goes to the new one first. The caller closes the one before, if any.
 // ErrOutdated: another one has the slot that asked for it later.
-func (h *Hub) Attach(ctx context.Context, row store.Channel, p Port, i Info) (a *Attachment, before Port, err error) {
+func (h *Hub) Attach(ctx context.Context, row ledger.Channel, p Port, i Info) (a *Attachment, before Port, err error) {
 	c, err := h.channel(ctx, row)
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +149,7 @@ func (a *Attachment) Allow(at time.Time) (ok bool, most int) {
 
 // Remember commits where the adapter reads on, of a frame that leaves nothing else.
 func (a *Attachment) Remember(cursor string) {
-	a.channel.hub.Store.Append(&store.Unit{Chain: a.channel.chain, Cursor: cursor})
+	a.channel.hub.Store.Append(&sqlite.Unit{Chain: a.channel.chain, Cursor: cursor})
 }
 
 // takeBack ends what an attachment may write, and returns what it surely has
@@ -170,7 +171,7 @@ func Broken(parcels []Parcel) {
 		}
 		c := p.planned.channel
 		ch := c.lock()
-		ch.queue.settle(p, store.Failed, store.ReasonUnknownOutcome)
+		ch.queue.settle(p, ledger.Failed, ledger.ReasonUnknownOutcome)
 		ch.unlock()
 	}
 }
@@ -202,7 +203,7 @@ func (ch *locked) deliver(p Parcel, now time.Time) {
 		// nothing of this one.
 		planned := ch.c.plan(p.out, a.view, p.Routing)
 		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			ch.queue.settle(p, store.Failed, store.ReasonFrameTooLarge)
+			ch.queue.settle(p, ledger.Failed, ledger.ReasonFrameTooLarge)
 			return
 		}
 	}
@@ -221,8 +222,8 @@ func (ch *locked) deliver(p Parcel, now time.Time) {
 	switch {
 	case p.Lossy():
 	case ch.policy.Queue:
-		ch.queue.settle(p, store.Queued, "")
+		ch.queue.settle(p, ledger.Queued, "")
 	default:
-		ch.queue.settle(p, store.Failed, store.ReasonNotAttached)
+		ch.queue.settle(p, ledger.Failed, ledger.ReasonNotAttached)
 	}
 }

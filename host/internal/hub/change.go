@@ -3,26 +3,27 @@ package hub
 import (
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // change is a message's change of state on its way to the disk.
 type change struct {
 	conv *conversation
-	to   store.Settlement
+	to   ledger.Settlement
 	then func(error) // runs with the channel's mutex held; nil = nothing to do
 	once bool        // whoever asked for it is told if the disk does not take it, and asks again
-	of   store.Direction
+	of   ledger.Direction
 }
 
 // settle commits a message's new state.
-func (q *queue) settle(p Parcel, s store.State, why store.Reason) {
-	q.settleAs(p, store.Settlement{ID: p.ID, State: s, Reason: why})
+func (q *queue) settle(p Parcel, s ledger.State, why ledger.Reason) {
+	q.settleAs(p, ledger.Settlement{ID: p.ID, State: s, Reason: why})
 }
 
-func (q *queue) settleAs(p Parcel, t store.Settlement) {
-	if t.State != store.Queued {
-		q.change(change{conv: p.conv, to: t, of: store.Out})
+func (q *queue) settleAs(p Parcel, t ledger.Settlement) {
+	if t.State != ledger.Queued {
+		q.change(change{conv: p.conv, to: t, of: ledger.Out})
 		return
 	}
 	q.putBack(change{conv: p.conv, to: t})
@@ -63,14 +64,14 @@ func (q *queue) change(m change) {
 
 // apply begins the commit.
 func (q *queue) apply(m change) {
-	q.c.hub.Store.Append(&store.Unit{
+	q.c.hub.Store.Append(&sqlite.Unit{
 		Conversation: m.conv.Conversation,
-		Settle:       []store.Settlement{m.to},
-		Done: func(r store.Result) {
+		Settle:       []ledger.Settlement{m.to},
+		Done: func(r sqlite.Result) {
 			defer q.c.lock().unlock()
-			if errors.Is(r.Err, store.ErrUnavailable) && !m.once && q.c.hub.ctx.Err() == nil {
+			if errors.Is(r.Err, ledger.ErrUnavailable) && !m.once && q.c.hub.ctx.Err() == nil {
 				if q.stuck == nil {
-					q.stuck = map[store.MessageID][]change{}
+					q.stuck = map[ledger.MessageID][]change{}
 				}
 				q.stuck[m.to.ID] = append(q.stuck[m.to.ID], m)
 				return
@@ -89,7 +90,7 @@ func (q *queue) apply(m change) {
 
 // conclude ends a change that is committed, or never will be.
 func (q *queue) conclude(m change, err error) {
-	if err != nil && !errors.Is(err, store.ErrRemoved) {
+	if err != nil && !errors.Is(err, ledger.ErrRemoved) {
 		q.c.hub.Log.Error("message state not stored", "message", m.to.ID, "state", m.to.State, "error", err)
 	}
 	if m.then != nil {
@@ -100,7 +101,7 @@ func (q *queue) conclude(m change, err error) {
 
 // overtake drops the changes of a message that are stuck, when one that was
 // made after them is committed.
-func (q *queue) overtake(id store.MessageID) {
+func (q *queue) overtake(id ledger.MessageID) {
 	old := q.stuck[id]
 	delete(q.stuck, id)
 	for _, m := range old {

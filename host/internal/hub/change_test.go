@@ -10,18 +10,18 @@ import (
 	_ "modernc.org/sqlite" // locks the database like another program
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // impatient is a store that gives up on a locked database at once.
-var impatient = store.Options{BusyTimeout: 10 * time.Millisecond}
+var impatient = sqlite.Options{BusyTimeout: 10 * time.Millisecond}
 
 // lock keeps the host from writing until unlock.
 func (b *bed) lock() (unlock func()) {
 	b.t.Helper()
-	other, err := sql.Open("sqlite", filepath.Join(b.dir, store.File)+"?_pragma=busy_timeout(10000)")
+	other, err := sql.Open("sqlite", filepath.Join(b.dir, sqlite.File)+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestStateWaitsForDisk(t *testing.T) {
 	log := new(written)
 	next := &port{log: log, room: -1}
 	b.attach(next)
-	if _, err := b.hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !store.Failing(err) {
+	if _, err := b.hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !sqlite.Failing(err) {
 		t.Errorf("sent while the disk takes nothing: %v", err)
 	}
 	if got := log.list(); len(got) != 0 {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -23,7 +24,7 @@ import (
 // in one channel. Nothing blocks while it is held.
 type Channel struct {
 	hub   *Hub
-	chain *store.Chain
+	chain *sqlite.Chain
 	owner string // of its attachments: the channel's id
 
 	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
@@ -52,7 +53,7 @@ type locked struct {
 	turns turns
 }
 
-func newChannel(h *Hub, chain *store.Chain, row store.Channel, backlog int) *Channel {
+func newChannel(h *Hub, chain *sqlite.Chain, row ledger.Channel, backlog int) *Channel {
 	c := &Channel{hub: h, chain: chain, owner: row.ID}
 	ch := &c.state
 	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
@@ -74,11 +75,11 @@ func (ch *locked) unlock() { ch.c.mu.Unlock() }
 
 // policy is a channel's row with its sets made ready; it never changes.
 type policy struct {
-	store.Channel
+	ledger.Channel
 	allow wire.Caps
 }
 
-func newPolicy(row store.Channel) *policy {
+func newPolicy(row ledger.Channel) *policy {
 	allow, _ := wire.ParseCapsFor(wire.V11.String(), row.Accept) // an adapter declares what of it counts
 	if len(row.Accept) > 0 {
 		allow |= wire.CapText // a list of unknown names alone must not mean "all"
@@ -118,7 +119,7 @@ func (c *Channel) name() string {
 	return ch.policy.Name
 }
 
-func (c *Channel) update(row store.Channel) {
+func (c *Channel) update(row ledger.Channel) {
 	ch := c.lock()
 	defer ch.unlock()
 	ch.policy = newPolicy(row)
@@ -143,9 +144,9 @@ func (p *policy) view(i Info) wire.View {
 // conversation is what is remembered of a conversation while it is in use.
 // The channel's mutex guards it.
 type conversation struct {
-	*store.Conversation
-	settings store.Settings
-	latest   store.Origin  // of the newest inbound message: where an unsolicited send goes
+	*sqlite.Conversation
+	settings ledger.Settings
+	latest   ledger.Origin // of the newest inbound message: where an unsolicited send goes
 	offer    render.Offer  // the newest
 	held     int           // uncommitted units and unfinished turns
 	place    *list.Element // in Channel.idle, while held is 0
@@ -163,7 +164,7 @@ type conversation struct {
 
 	// Last answers: see Reply.
 	posted   int           // not over
-	newest   *store.Unit   // begun last and not committed; nil = none
+	newest   *sqlite.Unit  // begun last and not committed; nil = none
 	unstored []*lastAnswer // that the disk did not take yet, in order
 	mending  bool          // storeUnstored runs
 }
@@ -226,9 +227,9 @@ func (ch *locked) agentName(conv *conversation) string {
 }
 
 // restore makes the message of a stored row.
-func restore(e store.Entry) message.Message {
+func restore(e ledger.Entry) message.Message {
 	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: e.Status, Text: e.Text}
-	if e.Direction == store.In {
+	if e.Direction == ledger.In {
 		m.Role = message.RoleUser
 	}
 	// What was stored was valid; a row that some other hand broke shows its text.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // clock looks for acknowledgements that are overdue and for messages that have
@@ -44,9 +44,9 @@ func (c *Channel) overdue(now time.Time) {
 		}
 		l.again = true
 		_, frame := l.Flight()
-		ch.queue.change(change{conv: l.conv, to: store.Settlement{
-			ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
-			Life: []store.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
+		ch.queue.change(change{conv: l.conv, to: ledger.Settlement{
+			ID: id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
+			Life: []ledger.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
 		}})
 		ch.queue.offerFrame(l)
 	}
@@ -77,7 +77,7 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 	if !look {
 		return
 	}
-	err := c.eachOld(ages, ttl, func(e *store.Entry) error {
+	err := c.eachOld(ages, ttl, func(e *ledger.Entry) error {
 		conv, err := c.hold(c.hub.ctx, e.Conversation)
 		if err != nil {
 			return err
@@ -98,14 +98,14 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 
 // eachOld calls fn for the queued messages that have waited for ttl since they were
 // made, or replayed.
-func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*store.Entry) error) error {
-	for last := store.MessageID(0); ; {
+func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*ledger.Entry) error) error {
+	for last := ledger.MessageID(0); ; {
 		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
 		if err != nil {
 			return err
 		}
 		more := len(page) == drainPage
-		if i := slices.IndexFunc(page, func(e store.Entry) bool { return ages.of(e.ID) < ttl }); i >= 0 {
+		if i := slices.IndexFunc(page, func(e ledger.Entry) bool { return ages.of(e.ID) < ttl }); i >= 0 {
 			page, more = page[:i], false // what follows is younger
 		}
 		replayed, err := c.hub.Store.Replayed(c.hub.ctx, idsOf(page))
@@ -114,7 +114,7 @@ func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*store.Entry) e
 		}
 		for i := range page {
 			last = page[i].ID
-			if at, again := replayed[last]; again && ages.of(store.IDAt(at)) < ttl {
+			if at, again := replayed[last]; again && ages.of(ledger.IDAt(at)) < ttl {
 				continue
 			}
 			if err := fn(&page[i]); err != nil {
@@ -127,8 +127,8 @@ func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*store.Entry) e
 	}
 }
 
-func idsOf(entries []store.Entry) []store.MessageID {
-	ids := make([]store.MessageID, len(entries))
+func idsOf(entries []ledger.Entry) []ledger.MessageID {
+	ids := make([]ledger.MessageID, len(entries))
 	for i := range entries {
 		ids[i] = entries[i].ID
 	}
@@ -137,10 +137,10 @@ func idsOf(entries []store.Entry) []store.MessageID {
 
 // end expires a message that waits. Until that is committed nobody may take
 // messages from the queue.
-func (q *queue) end(conv *conversation, id store.MessageID) {
+func (q *queue) end(conv *conversation, id ledger.MessageID) {
 	q.requeuing++
 	q.requeued = true
-	q.change(change{conv: conv, of: store.Out, to: store.Settlement{ID: id, State: store.Expired, Reason: store.ReasonTTL}, once: true, then: func(err error) {
+	q.change(change{conv: conv, of: ledger.Out, to: ledger.Settlement{ID: id, State: ledger.Expired, Reason: ledger.ReasonTTL}, once: true, then: func(err error) {
 		q.requeuing--
 		if err == nil {
 			q.backlog--

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -48,7 +48,7 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 	s := &stream{c: c, routing: job.routing, replyTo: job.id, text: text, at: c.hub.Steady(), draft: &draft{known: make(chan struct{})}}
 	l := c.outlook()
 	row := c.prepare(o, l.view, job.routing, conv, l.a)
-	if row.State == store.Failed || text == "" || !c.reserve(conv, o) {
+	if row.State == ledger.Failed || text == "" || !c.reserve(conv, o) {
 		c.release(conv)
 		return nil, nil
 	}

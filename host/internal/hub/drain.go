@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -63,7 +64,7 @@ func (c *Channel) drainOnce() error {
 	case acked:
 		return c.drainLanes(a)
 	}
-	var last store.MessageID
+	var last ledger.MessageID
 	for {
 		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
 		if err != nil || len(page) == 0 {
@@ -81,7 +82,7 @@ func (c *Channel) drainOnce() error {
 
 // takePage moves queued messages to sent, in the database first, and delivers
 // them. Their commits are under way together: one disk sync serves many.
-func (c *Channel) takePage(page []store.Entry) error {
+func (c *Channel) takePage(page []ledger.Entry) error {
 	done := make(chan error, len(page))
 	begun := 0
 	var first error
@@ -117,7 +118,7 @@ func (c *Channel) roomForMore() error {
 }
 
 // take begins the move of one message; done gets its outcome.
-func (c *Channel) take(e store.Entry, done chan<- error) error {
+func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	conv, err := c.hold(c.hub.ctx, e.Conversation)
 	if err != nil {
 		return err
@@ -136,20 +137,20 @@ func (c *Channel) take(e store.Entry, done chan<- error) error {
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
 	row := c.prepare(o, view, routing, conv, a)
 	o.parcel.ID = e.ID
-	c.hub.Store.Append(&store.Unit{
+	c.hub.Store.Append(&sqlite.Unit{
 		Conversation: conv.Conversation,
-		Settle:       []store.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
-		Done: func(r store.Result) {
+		Settle:       []ledger.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
+		Done: func(r sqlite.Result) {
 			err := r.Err
 			ch := c.lock()
 			if err == nil {
 				ch.queue.backlog--
-				ch.count().settled(store.Out, row.State, row.Reason)
+				ch.count().settled(ledger.Out, row.State, row.Reason)
 				ch.stateChanged(conv, e.ID, row.State, row.Reason)
 				switch {
-				case row.State != store.Sent:
+				case row.State != ledger.Sent:
 				case ch.queue.requeued: // since this one was taken, and it may come before it
-					ch.queue.settle(o.parcel, store.Queued, "")
+					ch.queue.settle(o.parcel, ledger.Queued, "")
 				default:
 					ch.deliver(o.parcel, r.At())
 				}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -36,10 +36,10 @@ type Event struct {
 	ChannelName string
 	// Conversation is whose message it is: created, state, streaming.
 	Conversation string
-	Message      store.Entry // created; state, if what it says is known only now
-	ID           store.MessageID
-	State        store.State
-	Reason       store.Reason
+	Message      ledger.Entry // created; state, if what it says is known only now
+	ID           ledger.MessageID
+	State        ledger.State
+	Reason       ledger.Reason
 	Attachment   Summary
 	Plugin       string // its new state; its name is the channel's
 	Agent        string
@@ -95,7 +95,7 @@ func (e *Events) wanted() bool { return e.any.Load() > 0 }
 
 // PluginState tells of a plugin's new state. It does not block.
 func (e *Events) PluginState(name, state, reason string) {
-	e.publish(Event{Type: EventPlugin, ChannelName: name, Plugin: state, Reason: store.Reason(reason)})
+	e.publish(Event{Type: EventPlugin, ChannelName: name, Plugin: state, Reason: ledger.Reason(reason)})
 }
 
 func (e *Events) publish(ev Event) {
@@ -117,11 +117,11 @@ func (e *Events) publish(ev Event) {
 }
 
 // created publishes committed rows; in.ID 0 = there is no inbound one.
-func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.Row) {
+func (h *Hub) created(c *Channel, conv *conversation, in ledger.Row, out []ledger.Row) {
 	ch := c.lock()
 	row := ch.policy.Channel
 	ch.unlock()
-	one := func(r store.Row) {
+	one := func(r ledger.Row) {
 		e, err := h.Store.Entry(r, conv.Conversation)
 		if err != nil {
 			h.Log.Error("event not made", "message", r.ID, "error", err)
@@ -138,12 +138,12 @@ func (h *Hub) created(c *Channel, conv *conversation, in store.Row, out []store.
 }
 
 // stateChanged publishes a message's new state.
-func (ch *locked) stateChanged(conv *conversation, id store.MessageID, s store.State, why store.Reason) {
+func (ch *locked) stateChanged(conv *conversation, id ledger.MessageID, s ledger.State, why ledger.Reason) {
 	ch.c.hub.Events.publish(Event{Type: EventState, ChannelID: ch.policy.ID, ChannelName: ch.policy.Name, Conversation: conv.Key, ID: id, State: s, Reason: why})
 }
 
 // ended publishes that an answer is made, with what it says.
-func (ch *locked) ended(conv *conversation, row store.Row) {
+func (ch *locked) ended(conv *conversation, row ledger.Row) {
 	h := ch.c.hub
 	if !h.Events.wanted() {
 		return

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -18,12 +18,12 @@ type Follower interface {
 	// Stored tells that the message is on disk, under id, before any of its
 	// answers; after Settled. again: it was there before, and nobody looks at it
 	// once more; the id is 0.
-	Stored(ref string, id store.MessageID, again bool)
+	Stored(ref string, id ledger.MessageID, again bool)
 	// Over tells that nobody works on the message any more: whatever answers
 	// there are were offered. why is that of a message that failed; "" = it did
 	// not. A message of an earlier attachment may be among them. The channel's
 	// mutex is held.
-	Over(id store.MessageID, why store.Reason)
+	Over(id ledger.MessageID, why ledger.Reason)
 }
 
 // Say is Receive for a front end, which has the message as the host knows it:
@@ -73,7 +73,7 @@ func (f *inbound) follow(again bool) {
 }
 
 // over tells whoever is attached that a turn has ended.
-func (ch *locked) over(id store.MessageID, why store.Reason) {
+func (ch *locked) over(id ledger.MessageID, why ledger.Reason) {
 	if ch.attached == nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (p *Parcel) Message() *message.Message {
 
 // Seen is a stored message as a client may see it: with urls that can be read
 // for a while, and no paths of this machine.
-func (h *Hub) Seen(e store.Entry) *message.Message {
+func (h *Hub) Seen(e ledger.Entry) *message.Message {
 	m := restore(e)
 	m.Meta = e.Metadata()
 	return h.seen(m)

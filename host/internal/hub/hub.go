@@ -15,7 +15,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -42,7 +43,7 @@ const AgentNone = "none"
 
 // Turn is one message handed to an agent.
 type Turn struct {
-	ID           store.MessageID
+	ID           ledger.MessageID
 	Repeated     bool // handed over before, when the host stopped
 	Channel      string
 	Conversation string
@@ -70,13 +71,13 @@ type Pure interface {
 // Reply takes an agent's answers to one turn.
 type Reply interface {
 	// Send commits the message and sends it; the id is that of history.
-	Send(ctx context.Context, m message.Message) (store.MessageID, error)
+	Send(ctx context.Context, m message.Message) (ledger.MessageID, error)
 	// Last sends what ends the turn, and does not wait for its commit: the
 	// conversation's next turn may begin. stored, if not nil, is called once
 	// after the commit, or with the error that nothing came of it; it must not
 	// block. With an error of Last itself it is not called. Nothing can be sent
 	// afterwards.
-	Last(ctx context.Context, m message.Message, stored func(store.MessageID, error)) error
+	Last(ctx context.Context, m message.Message, stored func(ledger.MessageID, error)) error
 	// Stream shows the text accumulated so far where the far end can; lossy.
 	Stream(text string)
 	// Typing shows that work goes on, also before TypingDelay.
@@ -99,7 +100,7 @@ var (
 
 // Options of a hub. Store, Attachments, Agents and Commands are needed.
 type Options struct {
-	Store       *store.Store
+	Store       *sqlite.Store
 	Attachments *attach.Store
 	Agents      Roster
 	Commands    *command.Registry
@@ -223,7 +224,7 @@ func (h *Hub) work(fn func()) {
 }
 
 // channel finds a channel, or makes it on first use.
-func (h *Hub) channel(ctx context.Context, row store.Channel) (*Channel, error) {
+func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error) {
 	h.mu.Lock()
 	c := h.channels[row.Key]
 	h.mu.Unlock()
@@ -256,7 +257,7 @@ func (h *Hub) known(key int64) *Channel {
 }
 
 // Update makes a changed policy count at once.
-func (h *Hub) Update(row store.Channel) {
+func (h *Hub) Update(row ledger.Channel) {
 	if c := h.known(row.Key); c != nil {
 		c.update(row)
 		h.reroute([]*Channel{c})
@@ -288,7 +289,7 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 	n := 0
 	for _, e := range open {
 		row, err := h.Store.ChannelByKey(ctx, e.Channel)
-		if errors.Is(err, store.ErrNotFound) {
+		if errors.Is(err, ledger.ErrNotFound) {
 			h.Store.Handled(e.ID) // deleted, about to be swept
 			continue
 		}
@@ -330,7 +331,7 @@ func (h *Hub) openQueues(ctx context.Context) error {
 	}
 	for _, key := range keys {
 		row, err := h.Store.ChannelByKey(ctx, key)
-		if errors.Is(err, store.ErrNotFound) { // deleted, about to be swept
+		if errors.Is(err, ledger.ErrNotFound) { // deleted, about to be swept
 			continue
 		}
 		if err == nil {

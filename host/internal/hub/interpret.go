@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -17,7 +17,7 @@ import (
 type scene struct {
 	policy   *policy
 	view     wire.View
-	settings store.Settings
+	settings ledger.Settings
 	agent    string
 	offer    render.Offer
 	outlook  outlook
@@ -25,7 +25,7 @@ type scene struct {
 }
 
 // enter takes the snapshot; false if the attachment is not current any more.
-func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
+func (f *inbound) enter(o ledger.Origin, aside bool) (scene, *wire.Error) {
 	c, conv := f.a.channel, f.conv
 	ch := c.lock()
 	defer ch.unlock()
@@ -49,18 +49,18 @@ func (f *inbound) enter(o store.Origin, aside bool) (scene, *wire.Error) {
 
 // interpret decides what the frame is and who answers it.
 func (f *inbound) interpret(in *wire.Inbound) *wire.Error {
-	origin := store.Origin{SessionKey: in.SessionKey, UserID: in.UserID, UserName: in.UserName, ReplyCtx: in.ReplyCtx}
+	origin := ledger.Origin{SessionKey: in.SessionKey, UserID: in.UserID, UserName: in.UserName, ReplyCtx: in.ReplyCtx}
 	aside := isAside(in.Type)
 	s, werr := f.enter(origin, aside)
 	if werr != nil {
 		return werr
 	}
-	f.row = store.Row{Direction: store.In, State: store.Handled, Text: in.Text, Origin: origin.Append(nil), Aside: aside}
+	f.row = ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: in.Text, Origin: origin.Append(nil), Aside: aside}
 	if f.a.Protocol != wire.V10 && !aside {
 		f.row.PlatformID = in.MessageID
 	}
 	if !s.policy.maySpeak(in.UserID) {
-		f.row.State, f.row.Reason = store.Failed, store.ReasonRejected
+		f.row.State, f.row.Reason = ledger.Failed, ledger.ReasonRejected
 		f.row.Text += in.Action
 		return nil
 	}
@@ -199,7 +199,7 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 			return nil
 		}
 	}
-	f.row.State = store.Received
+	f.row.State = ledger.Received
 	ch := c.lock()
 	f.conv.turns++
 	ch.unlock()
@@ -222,7 +222,7 @@ func answerSafely(p Pure, t *Turn) (answers []message.Message, ok bool, err erro
 func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ...message.Message) {
 	f.sent, f.unit.Out = make([]outgoing, len(answers)), f.oneRow[:] // parcels refer to what is sent until it is written
 	if len(answers) != 1 {
-		f.unit.Out = make([]store.Row, len(answers))
+		f.unit.Out = make([]ledger.Row, len(answers))
 	}
 	for i := range answers {
 		o := &f.sent[i]

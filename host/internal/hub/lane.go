@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -14,15 +14,15 @@ import (
 // acknowledges. The channel's mutex guards it.
 type lane struct {
 	delivery.Lane
-	conv   *conversation   // held until the lane is forgotten
-	parcel Parcel          // in flight, with all of its frames
-	sent   time.Time       // its latest frame
-	again  bool            // that was sent once more
-	first  store.MessageID // the message that goes on at …
-	frame  int             // … this frame, since the others were acknowledged
-	handle string          // that the adapter gave with the first frame
-	timer  *time.Timer     // until the next try; nil = none
-	ready  bool            // it is in Channel.ready
+	conv   *conversation    // held until the lane is forgotten
+	parcel Parcel           // in flight, with all of its frames
+	sent   time.Time        // its latest frame
+	again  bool             // that was sent once more
+	first  ledger.MessageID // the message that goes on at …
+	frame  int              // … this frame, since the others were acknowledged
+	handle string           // that the adapter gave with the first frame
+	timer  *time.Timer      // until the next try; nil = none
+	ready  bool             // it is in Channel.ready
 }
 
 // acked reports whether the attachment acknowledges.
@@ -35,7 +35,7 @@ func (q *queue) laneOf(conv *conversation) *lane {
 		conv.held++
 		l = &lane{conv: conv}
 		if q.lanes == nil { // here, as most adapters don't acknowledge
-			q.lanes, q.flights = map[string]*lane{}, map[store.MessageID]*lane{}
+			q.lanes, q.flights = map[string]*lane{}, map[ledger.MessageID]*lane{}
 		}
 		q.lanes[conv.Key] = l
 	}
@@ -67,9 +67,9 @@ func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
 }
 
 // undo forgets what was meant to become of a row that was not committed.
-func (ch *locked) undo(o *outgoing, row *store.Row) {
+func (ch *locked) undo(o *outgoing, row *ledger.Row) {
 	switch {
-	case row.State == store.Queued:
+	case row.State == ledger.Queued:
 		ch.queue.backlog--
 	case o.lane != nil:
 		o.lane.Release()
@@ -82,14 +82,14 @@ func (ch *locked) undo(o *outgoing, row *store.Row) {
 func (q *queue) launch(o *outgoing) {
 	p := o.parcel
 	if q.lanes[p.conv.Key] != o.lane || !q.taker().acked() { // whoever it was for is gone
-		q.settle(p, store.Queued, "")
+		q.settle(p, ledger.Queued, "")
 		return
 	}
 	if first, ok := o.lane.First(); ok && first < p.ID {
 		// It was on its way to the queue, not committed yet, when the lane looked
 		// empty to this one.
 		o.lane.Release()
-		q.settle(p, store.Queued, "")
+		q.settle(p, ledger.Queued, "")
 		return
 	}
 	o.lane.Start(p.ID)
@@ -103,7 +103,7 @@ func (q *queue) fly(l *lane, p Parcel) {
 	if p.planned != a {
 		planned := q.c.plan(p.out, a.view, p.Routing)
 		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			q.finish(l, store.Failed, store.ReasonFrameTooLarge, nil)
+			q.finish(l, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func (q *queue) fly(l *lane, p Parcel) {
 func (q *queue) offerFrame(l *lane) {
 	_, frame := l.Flight()
 	if frame >= len(l.parcel.Frames) { // there is nothing to show
-		q.finish(l, store.Delivered, "", nil)
+		q.finish(l, ledger.Delivered, "", nil)
 		return
 	}
 	one := l.parcel
@@ -152,14 +152,14 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 		ch.queue.offerFrame(l)
 	case said.OK:
 		ch.queue.note(l, said.PreviewHandle)
-		ch.queue.finish(l, store.Delivered, "", nil)
+		ch.queue.finish(l, ledger.Delivered, "", nil)
 	case said.Ambiguous:
-		ch.queue.finish(l, store.Failed, store.ReasonUnknownOutcome, []store.Life{{What: "ambiguous", Detail: why}})
+		ch.queue.finish(l, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		l.Resume(frame)
 		ch.queue.retry(l, why)
 	default:
-		ch.queue.finish(l, store.Failed, store.ReasonRejected, []store.Life{{What: "refused", Detail: why}})
+		ch.queue.finish(l, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
 	}
 	ch.unlock()
 	a.port.Flush()
@@ -167,7 +167,7 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 
 // flightOf finds the message in flight whose frame has the id; nil = none. That of
 // a deletion or a reaction is of the message that it is about.
-func (q *queue) flightOf(ref string) (l *lane, id store.MessageID, frame int) {
+func (q *queue) flightOf(ref string) (l *lane, id ledger.MessageID, frame int) {
 	if id, frame, ok := parseFrameID(ref); ok && q.flights[id] != nil {
 		return q.flights[id], id, frame
 	}
@@ -192,9 +192,9 @@ func clip(s string) string {
 
 // parseFrameID reads the id of a frame: that of its message, and behind a slash
 // which of its frames it is, unless it is the first.
-func parseFrameID(s string) (id store.MessageID, frame int, ok bool) {
+func parseFrameID(s string) (id ledger.MessageID, frame int, ok bool) {
 	name, number, more := strings.Cut(s, "/")
-	id, err := store.ParseMessageID(name)
+	id, err := ledger.ParseMessageID(name)
 	if err != nil {
 		return 0, 0, false
 	}
@@ -212,22 +212,22 @@ func (q *queue) note(l *lane, handle string) {
 		l.handle = handle
 	}
 	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
-		q.change(change{conv: l.conv, to: store.Settlement{ID: id, State: store.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
+		q.change(change{conv: l.conv, to: ledger.Settlement{ID: id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
 	}
 }
 
 // finish ends the message in flight, and takes the next.
-func (q *queue) finish(l *lane, s store.State, why store.Reason, life []store.Life) {
+func (q *queue) finish(l *lane, s ledger.State, why ledger.Reason, life []ledger.Life) {
 	id, _ := l.Flight()
 	delete(q.flights, id)
 	if d := q.drafts[id]; d != nil {
 		d.know(l.handle)
 	}
 	l.Settle()
-	if s == store.Delivered {
+	if s == ledger.Delivered {
 		q.arrived(&l.parcel, q.lastAck)
 	}
-	q.change(change{conv: l.conv, of: store.Out, to: store.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
+	q.change(change{conv: l.conv, of: ledger.Out, to: ledger.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
 	l.parcel = Parcel{}
 	q.mayTake(l)
 	q.forget(l)
@@ -264,7 +264,7 @@ func (q *queue) lookAgain(l *lane, after time.Duration) {
 }
 
 // waits puts a queued message into its lane.
-func (q *queue) waits(conv *conversation, id store.MessageID) {
+func (q *queue) waits(conv *conversation, id ledger.MessageID) {
 	if !q.taker().acked() {
 		q.drain()
 		return
@@ -279,13 +279,13 @@ func (q *queue) retry(l *lane, why string) {
 	id, frame := l.Flight()
 	_, again := l.Retry(time.Now(), q.policy.attempts())
 	if !again {
-		q.finish(l, store.Failed, store.ReasonRetriesExhausted, []store.Life{{What: "refused for now", Detail: why}})
+		q.finish(l, ledger.Failed, ledger.ReasonRetriesExhausted, []ledger.Life{{What: "refused for now", Detail: why}})
 		return
 	}
 	delete(q.flights, id)
 	l.parcel, l.first, l.frame = Parcel{}, id, frame
 	q.backlog++
-	t := store.Settlement{ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "refused for now", Detail: why}}}
+	t := ledger.Settlement{ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "refused for now", Detail: why}}}
 	q.change(change{conv: l.conv, to: t})
 	q.mayTake(l)
 }
@@ -296,8 +296,8 @@ func (q *queue) ground() {
 	for id, l := range q.flights {
 		delete(q.flights, id)
 		_, frame := l.Flight()
-		q.settleAs(l.parcel, store.Settlement{
-			ID: id, State: store.Queued, Frame: frame, Tries: l.Tries(), Life: []store.Life{{What: "session lost"}},
+		q.settleAs(l.parcel, ledger.Settlement{
+			ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "session lost"}},
 		})
 	}
 	for key, l := range q.lanes {

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -22,7 +23,7 @@ type laneJob struct {
 	l    *lane
 	a    *Attachment
 	conv *conversation // held
-	id   store.MessageID
+	id   ledger.MessageID
 	view wire.View
 }
 
@@ -140,9 +141,9 @@ func (c *Channel) takeJobs(a *Attachment) ([]laneJob, error) {
 func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	e, err := c.hub.Store.Message(c.hub.ctx, j.id)
 	// One whose way back to the queue is being committed is sent in the database.
-	if err != nil || e.State != store.Queued && e.State != store.Sent {
+	if err != nil || e.State != ledger.Queued && e.State != ledger.Sent {
 		ch := c.lock()
-		if errors.Is(err, store.ErrNotFound) || err == nil { // swept, or ended by somebody else
+		if errors.Is(err, ledger.ErrNotFound) || err == nil { // swept, or ended by somebody else
 			j.l.Settle()
 			err = nil
 		} else {
@@ -159,7 +160,7 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
 	row := c.prepare(o, j.view, routing, j.conv, j.a)
 	o.parcel.ID = j.id
-	t := store.Settlement{ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == store.Sent}
+	t := ledger.Settlement{ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == ledger.Sent}
 	ch := c.lock()
 	if len(ch.queue.stuck[j.id]) > 0 { // or it could not be
 		j.l.Back()
@@ -174,7 +175,7 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 		t.Frame = j.l.frame
 	}
 	ch.unlock()
-	c.hub.Store.Append(&store.Unit{Conversation: j.conv.Conversation, Settle: []store.Settlement{t}, Done: func(r store.Result) {
+	c.hub.Store.Append(&sqlite.Unit{Conversation: j.conv.Conversation, Settle: []ledger.Settlement{t}, Done: func(r sqlite.Result) {
 		ch := c.lock()
 		ch.queue.taken(j, o, t, r)
 		ch.unlock()
@@ -184,7 +185,7 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 }
 
 // taken goes on with a message whose move is committed.
-func (q *queue) taken(j laneJob, o *outgoing, t store.Settlement, r store.Result) {
+func (q *queue) taken(j laneJob, o *outgoing, t ledger.Settlement, r sqlite.Result) {
 	defer q.release(j.conv)
 	current := q.lanes[j.l.conv.Key] == j.l && q.taker() == j.a
 	if r.Err == nil {
@@ -196,16 +197,16 @@ func (q *queue) taken(j laneJob, o *outgoing, t store.Settlement, r store.Result
 		if current {
 			q.lookAgain(j.l, delivery.FirstPause)
 		}
-	case t.State != store.Sent:
+	case t.State != ledger.Sent:
 		q.backlog--
-		q.count().settled(store.Out, t.State, t.Reason)
+		q.count().settled(ledger.Out, t.State, t.Reason)
 		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)
 		j.l.Settle()
 		q.mayTake(j.l)
 		q.forget(j.l)
 	case !current:
 		q.backlog--
-		q.settleAs(o.parcel, store.Settlement{ID: j.id, State: store.Queued, Frame: t.Frame, Tries: t.Tries})
+		q.settleAs(o.parcel, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
 	default:
 		q.backlog--
 		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -17,13 +18,13 @@ type lastAnswer struct {
 	conv   *conversation // held, as long as its turn is not over
 	job    *turnJob
 	o      *outgoing
-	unit   store.Unit
-	row    [1]store.Row
-	stored func(store.MessageID, error)
+	unit   sqlite.Unit
+	row    [1]ledger.Row
+	stored func(ledger.MessageID, error)
 }
 
 // Last implements Reply.
-func (r *reply) Last(ctx context.Context, m message.Message, stored func(store.MessageID, error)) error {
+func (r *reply) Last(ctx context.Context, m message.Message, stored func(ledger.MessageID, error)) error {
 	if _, over := r.answered(); over {
 		return errOver
 	}
@@ -63,7 +64,7 @@ func (c *Channel) post(p *lastAnswer) {
 	if p.row[0].Offers {
 		c.offers(p.conv, p.o)
 	}
-	p.unit = store.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
+	p.unit = sqlite.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
 	ch := c.lock()
 	defer ch.unlock()
 	ch.queue.countBacklog(p.unit.Out, 1)
@@ -73,7 +74,7 @@ func (c *Channel) post(p *lastAnswer) {
 }
 
 // done runs on the writer after the commit.
-func (p *lastAnswer) done(r store.Result) {
+func (p *lastAnswer) done(r sqlite.Result) {
 	c := p.c
 	ch := c.lock()
 	if p.conv.newest == &p.unit {
@@ -87,7 +88,7 @@ func (p *lastAnswer) done(r store.Result) {
 		p.over(ch, nil)
 	} else {
 		ch.undo(p.o, &p.row[0])
-		if store.Failing(r.Err) && c.hub.ctx.Err() == nil {
+		if sqlite.Failing(r.Err) && c.hub.ctx.Err() == nil {
 			ch.turns.keepUnstored(p)
 			ch.unlock()
 			return
@@ -96,12 +97,12 @@ func (p *lastAnswer) done(r store.Result) {
 	}
 	ch.unlock()
 	if r.Err == nil && c.hub.Events.wanted() {
-		c.hub.created(c, p.conv, store.Row{}, p.unit.Out)
+		c.hub.created(c, p.conv, ledger.Row{}, p.unit.Out)
 	}
 	p.tell(p.row[0].ID, r.Err)
 }
 
-func (p *lastAnswer) tell(id store.MessageID, err error) {
+func (p *lastAnswer) tell(id ledger.MessageID, err error) {
 	if p.stored != nil {
 		p.stored(id, err)
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -24,7 +25,7 @@ type counting struct {
 
 func (a *counting) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
 	<-a.may
-	err := r.Last(ctx, message.Text(strconv.FormatInt(a.n.Add(1)-1, 10)), func(id store.MessageID, err error) {
+	err := r.Last(ctx, message.Text(strconv.FormatInt(a.n.Add(1)-1, 10)), func(id ledger.MessageID, err error) {
 		if err == nil && id != 0 {
 			a.stored.Add(1)
 		}
@@ -99,7 +100,7 @@ func TestLastEndsTurn(t *testing.T) {
 		errs <- err
 		errs <- r.Last(ctx, message.Text("more"), nil)
 	}}
-	b := newBedWith(t, store.Options{}, agent)
+	b := newBedWith(t, sqlite.Options{}, agent)
 	log := new(written)
 	a := b.attach(&port{log: log, room: -1})
 	ask(a, 1)

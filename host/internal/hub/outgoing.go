@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -27,13 +27,13 @@ type outgoing struct {
 }
 
 // prepare plans the message for a view and makes its row, in state sent or failed.
-func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *conversation, a *Attachment) store.Row {
+func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *conversation, a *Attachment) ledger.Row {
 	planned := c.plan(o, v, routing)
 	o.notes = planned.Notes
 	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, conv: conv, planned: a, out: o}
-	row := store.Row{
-		Direction: store.Out, State: store.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
-		Origin: store.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
+	row := ledger.Row{
+		Direction: ledger.Out, State: ledger.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
+		Origin: ledger.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
 	}
 	if o.message.Status == message.StatusError { // what was said of it before it failed
 		row.Status = message.StatusError
@@ -42,7 +42,7 @@ func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *
 		row.Text = c.hub.inWords(&o.message)
 	}
 	if planned.TooLarge {
-		row.State, row.Reason = store.Failed, store.ReasonFrameTooLarge
+		row.State, row.Reason = ledger.Failed, ledger.ReasonFrameTooLarge
 	}
 	if len(planned.Notes) > 0 {
 		row.Notes = marshal(planned.Notes)
@@ -64,7 +64,7 @@ func (c *Channel) plan(o *outgoing, v wire.View, routing wire.Routing) render.Pl
 
 // longestID is what the id of a frame may take, such as that of the 9,999th of
 // one message.
-var longestID = wire.IDOverhead(store.MessageID(0).String() + "/9999")
+var longestID = wire.IDOverhead(ledger.MessageID(0).String() + "/9999")
 
 // identify gives the frames the message's id, as protocol 1.1 wants it.
 func (p *Parcel) identify() {

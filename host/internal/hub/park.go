@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -61,7 +61,7 @@ func (c *Channel) park(conv *conversation, job turnJob, agent string, returns ui
 	if tell && !job.told {
 		r := &reply{c: c, conv: conv, job: job}
 		if err := r.notice(text, waits(job.id, agent, true)); err != nil {
-			if c.hub.ctx.Err() != nil || errors.Is(err, store.ErrRemoved) {
+			if c.hub.ctx.Err() != nil || errors.Is(err, ledger.ErrRemoved) {
 				return done
 			}
 			c.hub.Log.Error("notice not sent", "message", job.id, "error", err)
@@ -107,8 +107,8 @@ func (t *turns) list(conv *conversation, job *turnJob) {
 }
 
 // waits is the settlement of a message that waits for its agent.
-func waits(id store.MessageID, agent string, told bool) store.Settlement {
-	s := store.Settlement{ID: id, State: store.Received, Tracked: true, Life: []store.Life{{What: "waits", Detail: "agent " + agent + " is away"}}}
+func waits(id ledger.MessageID, agent string, told bool) ledger.Settlement {
+	s := ledger.Settlement{ID: id, State: ledger.Received, Tracked: true, Life: []ledger.Life{{What: "waits", Detail: "agent " + agent + " is away"}}}
 	if told {
 		s.Tries = 1
 	}
@@ -120,7 +120,7 @@ func (c *Channel) whole(ctx context.Context, job *turnJob) error {
 	if !job.brief {
 		return nil
 	}
-	e, err := retry(ctx, func() (store.Entry, error) { return c.hub.Store.Message(ctx, job.id) })
+	e, err := retry(ctx, func() (ledger.Entry, error) { return c.hub.Store.Message(ctx, job.id) })
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (h *Hub) reroute(channels []*Channel) {
 }
 
 // drop ends turns that wait for their agent: those that pick picks.
-func (t *turns) drop(conv *conversation, as store.State, why store.Reason, pick func(*turnJob) bool) (last turnJob, n int) {
+func (t *turns) drop(conv *conversation, as ledger.State, why ledger.Reason, pick func(*turnJob) bool) (last turnJob, n int) {
 	left := conv.waiting[:0]
 	for _, job := range conv.waiting {
 		if !pick(&job) {
@@ -185,7 +185,7 @@ func (t *turns) drop(conv *conversation, as store.State, why store.Reason, pick 
 			continue
 		}
 		id := job.id
-		t.queue.change(change{conv: conv, of: store.In, to: store.Settlement{ID: id, State: as, Reason: why}, then: func(error) { t.over(id, why) }})
+		t.queue.change(change{conv: conv, of: ledger.In, to: ledger.Settlement{ID: id, State: as, Reason: why}, then: func(error) { t.over(id, why) }})
 		conv.turns--
 		t.release(conv)
 		last = job
@@ -211,7 +211,7 @@ func (c *Channel) giveUp(now time.Time) {
 	ch.turns.gaveUp = now
 	var late []*reply
 	for conv := range ch.turns.absent {
-		if last, n := ch.turns.drop(conv, store.Failed, store.ReasonAgentAway, func(job *turnJob) bool { return now.Sub(job.since) >= ttl }); n > 0 {
+		if last, n := ch.turns.drop(conv, ledger.Failed, ledger.ReasonAgentAway, func(job *turnJob) bool { return now.Sub(job.since) >= ttl }); n > 0 {
 			late = append(late, &reply{c: c, conv: conv, job: last})
 		}
 	}
@@ -244,7 +244,7 @@ func (r *reply) tell(text string) {
 }
 
 // notice commits a notice of the host together with a settlement.
-func (r *reply) notice(text string, with ...store.Settlement) error {
+func (r *reply) notice(text string, with ...ledger.Settlement) error {
 	m := message.Text(text)
 	m.Meta = stamped(message.Meta{message.MetaNotice: json.RawMessage("true")}, r.job.message.Meta, r.job.id.Time())
 	_, err := r.untilStored(r.c.hub.ctx, func(conv *conversation) (Sent, error) {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -41,23 +42,23 @@ func (t *Turn) Session() string {
 	if t.past.conv == nil {
 		return ""
 	}
-	return store.MessageID(t.past.conv.ID).String()
+	return ledger.MessageID(t.past.conv.ID).String()
 }
 
 // Cursor is the place in the conversation's list of messages behind which those
 // before the turn's come.
-func (t *Turn) Cursor() string { return store.Cursor(int64(t.ID)) }
+func (t *Turn) Cursor() string { return ledger.Cursor(int64(t.ID)) }
 
 // Handle is what the platform knows an earlier message of the channel by; "" if
 // that is not known. store.ErrNotFound = the channel has no such message.
 func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
-	mid, err := store.ParseMessageID(id)
+	mid, err := ledger.ParseMessageID(id)
 	if err != nil || t.past.c == nil {
-		return "", store.ErrNotFound
+		return "", ledger.ErrNotFound
 	}
 	e, err := t.past.c.hub.Store.Message(ctx, mid)
 	if err == nil && e.Channel != t.past.c.chain.Channel {
-		err = store.ErrNotFound
+		err = ledger.ErrNotFound
 	}
 	if err != nil {
 		return "", err
@@ -74,8 +75,8 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 	if t.past.c == nil {
 		return h.out, nil
 	}
-	scope := store.Scope{Chain: t.past.c.chain, Conversation: &t.past.conv.Key}
-	before := store.MessageID(0)
+	scope := sqlite.Scope{Chain: t.past.c.chain, Conversation: &t.past.conv.Key}
+	before := ledger.MessageID(0)
 	for seen := 0; len(h.out) < n && seen < maxHistory; {
 		page, err := t.past.c.hub.Store.Before(ctx, scope, before, min(2*n, 100))
 		if err != nil {
@@ -104,7 +105,7 @@ type history struct {
 }
 
 // add takes a message that is older than all before, if it belongs there.
-func (h *history) add(e *store.Entry) {
+func (h *history) add(e *ledger.Entry) {
 	m := restore(*e)
 	switch act := render.ActOf(&m); {
 	case act.Kind == render.ActReact, len(h.out) >= h.n:
@@ -130,13 +131,13 @@ func (h *history) add(e *store.Entry) {
 
 // isPast reports what belongs to the history. An answer to an earlier turn may
 // be younger than the turn's message; a question that is younger waits behind it.
-func (t *Turn) isPast(e *store.Entry, m *message.Message) bool {
+func (t *Turn) isPast(e *ledger.Entry, m *message.Message) bool {
 	if m.Status == message.StatusStreaming || e.ReplyTo == t.ID || e.ID == t.ID {
 		return false
 	}
-	if e.Direction == store.In {
+	if e.Direction == ledger.In {
 		_, _, isCommand := parseCommand(m.Text, m.Meta.String(message.MetaAction))
-		return e.ID < t.ID && e.Reason != store.ReasonRejected && !isCommand
+		return e.ID < t.ID && e.Reason != ledger.ReasonRejected && !isCommand
 	}
 	ofHost := e.Origin.Agent == "" && e.ReplyTo != 0 // the answer of a command, or an apology
 	return !ofHost && m.Meta[message.MetaNotice] == nil

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -57,14 +58,14 @@ func (h *historian) want(t *testing.T, want string) {
 }
 
 // rows waits until the conversation has n messages, and returns them, oldest first.
-func (b *bed) rows(n int) []store.Entry {
+func (b *bed) rows(n int) []ledger.Entry {
 	b.t.Helper()
 	chain, err := b.store.Chain(context.Background(), b.row.Key)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		all, err := b.store.Before(context.Background(), store.Scope{Chain: chain}, 0, 1000)
+		all, err := b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 1000)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -80,7 +81,7 @@ func (b *bed) rows(n int) []store.Entry {
 
 func TestHistory(t *testing.T) {
 	h := &historian{seen: make(chan string, 10), answer: echoBack, n: 6}
-	b := newBedWith(t, store.Options{}, h)
+	b := newBedWith(t, sqlite.Options{}, h)
 	a := b.attach(&port{log: new(written), room: -1})
 	a.Receive(says("one"))
 	h.want(t, "u:one")
@@ -129,7 +130,7 @@ func TestHistoryOfWaitingTurns(t *testing.T) {
 		}
 		return echoBack(ctx, turn, r)
 	}
-	b := newBedWith(t, store.Options{}, h)
+	b := newBedWith(t, sqlite.Options{}, h)
 	a := b.attach(&port{log: new(written), room: -1})
 	for _, text := range []string{"one", "two", "three"} {
 		a.Receive(says(text))
@@ -148,14 +149,14 @@ func TestTurnKnowsItsPlace(t *testing.T) {
 		handle [3]error
 	}
 	seen := make(chan known, 2)
-	first := make(chan store.MessageID, 2)
-	b := newBedWith(t, store.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+	first := make(chan ledger.MessageID, 2)
+	b := newBedWith(t, sqlite.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
 		var k known
 		k.e, k.err = turn.Envelope(ctx)
 		_, k.handle[0] = turn.Handle(ctx, turn.ID.String())
 		_, k.handle[1] = turn.Handle(ctx, "no id")
 		_, k.handle[2] = turn.Handle(ctx, (turn.ID + 1).String())
-		if n, ok := store.ParseCursor(turn.Cursor()); !ok || store.MessageID(n) != turn.ID || turn.Session() != k.e.SessionID {
+		if n, ok := ledger.ParseCursor(turn.Cursor()); !ok || ledger.MessageID(n) != turn.ID || turn.Session() != k.e.SessionID {
 			t.Errorf("cursor %s, session %s", turn.Cursor(), turn.Session())
 		}
 		seen <- k
@@ -169,7 +170,7 @@ func TestTurnKnowsItsPlace(t *testing.T) {
 		if k.err != nil || k.e.ID != (<-first).String() || k.e.TurnIndex != int64(i) || k.e.SessionID == "" || k.e.CreatedAt == "" || k.e.Role != message.RoleUser || len(k.e.Parts) != 1 {
 			t.Errorf("%+v, %v", k.e, k.err)
 		}
-		if k.handle[0] != nil || !errors.Is(k.handle[1], store.ErrNotFound) || !errors.Is(k.handle[2], store.ErrNotFound) {
+		if k.handle[0] != nil || !errors.Is(k.handle[1], ledger.ErrNotFound) || !errors.Is(k.handle[2], ledger.ErrNotFound) {
 			t.Errorf("handles: %v", k.handle)
 		}
 	}
@@ -182,7 +183,7 @@ func (f agentFunc) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error { 
 // What an agent showed before it failed is kept, also for a far end that shows
 // no streams.
 func TestBrokenAnswerIsKept(t *testing.T) {
-	b := newBedWith(t, store.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
+	b := newBedWith(t, sqlite.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
 		r.Stream("whole")
 		if _, err := r.Send(ctx, message.Text("whole")); err != nil {
 			return err

@@ -3,7 +3,7 @@ package hub
 import (
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // queue is what of a channel waits for its far end: counted for one that does
@@ -21,10 +21,10 @@ type queue struct {
 
 	// While an adapter is attached that acknowledges.
 	lanes   map[string]*lane // by conversation
-	flights map[store.MessageID]*lane
+	flights map[ledger.MessageID]*lane
 	ready   []*lane // that may have something to send
 	loaded  bool    // the lanes hold all that is queued
-	drafts  map[store.MessageID]*draft
+	drafts  map[ledger.MessageID]*draft
 
-	stuck map[store.MessageID][]change // that the disk did not take yet
+	stuck map[ledger.MessageID][]change // that the disk did not take yet
 }

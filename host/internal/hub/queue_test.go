@@ -13,14 +13,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 20 * time.Second
+const patience = await.Limit
 
 // port is a far end that takes as many messages as it was made for. It writes
 // them in Flush, and what it did not write it gives back.
@@ -104,22 +106,22 @@ var _ hub.Port = (*port)(nil)
 // bed is a hub with one channel that has a queue.
 type bed struct {
 	t     *testing.T
-	store *store.Store
+	store *sqlite.Store
 	hub   *hub.Hub
-	row   store.Channel
+	row   ledger.Channel
 	dir   string
 }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	return newBedWith(t, store.Options{}, nil)
+	return newBedWith(t, sqlite.Options{}, nil)
 }
 
 // newBedWith makes a bed whose channel talks to the agent "agent" if there is one.
-func newBedWith(t *testing.T, o store.Options, agent hub.Agent) *bed {
+func newBedWith(t *testing.T, o sqlite.Options, agent hub.Agent) *bed {
 	t.Helper()
 	dir := t.TempDir()
-	st, err := store.Open(t.Context(), dir, o)
+	st, err := sqlite.Open(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +142,8 @@ func newBedWith(t *testing.T, o store.Options, agent hub.Agent) *bed {
 	}
 	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Agents: agents})
 	t.Cleanup(h.Close)
-	row, err := st.CreateChannel(t.Context(), store.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: name, Queue: true},
-		nil, store.Change{Actor: "test", Action: "test"})
+	row, err := st.CreateChannel(t.Context(), ledger.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: name, Queue: true},
+		nil, ledger.Change{Actor: "test", Action: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +284,7 @@ func TestReceiveFromReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := b.store.Before(t.Context(), store.Scope{Chain: chain}, 0, 10)
+	all, err := b.store.Before(t.Context(), sqlite.Scope{Chain: chain}, 0, 10)
 	if err != nil || len(all) != 1 || all[0].Text != "in time" {
 		t.Errorf("stored %v, %v", all, err)
 	}

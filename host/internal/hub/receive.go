@@ -4,7 +4,8 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -14,19 +15,19 @@ type inbound struct {
 	a    *Attachment
 	conv *conversation
 	ref  string
-	of   *store.Entry // the message that an edit, a deletion or a reaction concerns; nil = not known
-	row  store.Row
+	of   *ledger.Entry // the message that an edit, a deletion or a reaction concerns; nil = not known
+	row  ledger.Row
 
 	said *said // by a front end; nil = the frame says it
 
 	asked message.Message // by the user, with addresses as they are stored
 	given Turn            // to an agent that answers at once
-	unit  store.Unit
+	unit  sqlite.Unit
 	sent  []outgoing // answers in the same commit
 	turn  *turnJob   // started after the commit; nil = none
 
 	// Room for the one answer that there usually is, or for the turn.
-	oneRow  [1]store.Row
+	oneRow  [1]ledger.Row
 	oneTurn turnJob
 }
 
@@ -83,7 +84,7 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 		return
 	}
 	f.unit.Conversation, f.unit.In, f.unit.Cursor = conv.Conversation, &f.row, in.Cursor
-	if l, ok := a.port.(store.Leader); ok {
+	if l, ok := a.port.(ledger.Leader); ok {
 		c.hub.Store.AppendBy(l, &f.unit)
 	} else {
 		c.hub.Store.Append(&f.unit)
@@ -91,9 +92,9 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 }
 
 // done runs on the writer after the commit.
-func (f *inbound) done(r store.Result) {
+func (f *inbound) done(r sqlite.Result) {
 	c := f.a.channel
-	kept := r.Err == nil || errors.Is(r.Err, store.ErrDuplicate)
+	kept := r.Err == nil || errors.Is(r.Err, ledger.ErrDuplicate)
 	if kept { // acknowledged, then answered
 		f.a.port.Settled(f.ref, nil)
 		f.follow(r.Err != nil)
@@ -101,7 +102,7 @@ func (f *inbound) done(r store.Result) {
 	ch := c.lock()
 	if r.Err == nil {
 		ch.count().Received++
-		ch.count().failed(Outcome{store.In, f.row.State, f.row.Reason})
+		ch.count().failed(Outcome{ledger.In, f.row.State, f.row.Reason})
 		for i := range f.sent {
 			ch.dispatch(&f.sent[i], &f.unit.Out[i], r.At())
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Errors of a replay of what is no dead letter: what neither failed nor expired,
@@ -17,7 +17,7 @@ var (
 // Replay sends a message again that failed or expired, under its id; one that
 // the agent did not handle goes to the agent again. Errors are ErrNotDead,
 // ErrRefused, ErrNotAttached, ErrQueueFull and those of storage.
-func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) error {
+func (h *Hub) Replay(ctx context.Context, row ledger.Channel, e ledger.Entry) error {
 	// One at a time, and each to its commit: two of one message would count twice.
 	h.replays.Lock()
 	defer h.replays.Unlock()
@@ -26,9 +26,9 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 		return err
 	}
 	switch {
-	case e.State != store.Failed && e.State != store.Expired:
+	case e.State != ledger.Failed && e.State != ledger.Expired:
 		return ErrNotDead
-	case e.Direction == store.In && e.Reason == store.ReasonRejected:
+	case e.Direction == ledger.In && e.Reason == ledger.ReasonRejected:
 		return ErrRefused
 	}
 	c, err := h.channel(ctx, row)
@@ -39,7 +39,7 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	if err != nil {
 		return err
 	}
-	if e.Direction == store.In {
+	if e.Direction == ledger.In {
 		return c.handOver(ctx, conv, e)
 	}
 	ch := c.lock()
@@ -56,7 +56,7 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 	}
 	done := make(chan error, 1)
 	ch.queue.putBack(change{
-		conv: conv, to: store.Settlement{ID: e.ID, State: store.Queued, Life: []store.Life{{What: store.LifeReplayed}}},
+		conv: conv, to: ledger.Settlement{ID: e.ID, State: ledger.Queued, Life: []ledger.Life{{What: ledger.LifeReplayed}}},
 		then: func(err error) { done <- err }, once: true,
 	})
 	ch.release(conv)
@@ -65,14 +65,14 @@ func (h *Hub) Replay(ctx context.Context, row store.Channel, e store.Entry) erro
 }
 
 // handOver gives a message to the agent again. It takes over one hold of conv.
-func (c *Channel) handOver(ctx context.Context, conv *conversation, e store.Entry) error {
+func (c *Channel) handOver(ctx context.Context, conv *conversation, e ledger.Entry) error {
 	if err := c.hub.Store.Reopen(ctx, e.ID); err != nil {
 		c.release(conv)
 		return err
 	}
 	ch := c.lock()
 	defer ch.unlock()
-	ch.stateChanged(conv, e.ID, store.Received, "")
+	ch.stateChanged(conv, e.ID, ledger.Received, "")
 	conv.turns++
 	job := repeat(e)
 	job.listed = true

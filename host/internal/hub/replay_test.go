@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -25,12 +26,12 @@ func (fickle) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 
 // What no agent handled is a dead letter too, and is handed over again by a replay.
 func TestReplayToAgent(t *testing.T) {
-	b := newBedWith(t, store.Options{}, fickle{})
+	b := newBedWith(t, sqlite.Options{}, fickle{})
 	log := new(written)
 	a := b.attach(&port{log: log, room: -1})
 	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
 	dead := b.dead(1)[0]
-	if dead.Text != "hello" || dead.State != store.Failed || dead.Reason != store.ReasonUnknownOutcome {
+	if dead.Text != "hello" || dead.State != ledger.Failed || dead.Reason != ledger.ReasonUnknownOutcome {
 		t.Fatalf("dead letter %+v", dead)
 	}
 	if err := b.hub.Replay(t.Context(), b.row, dead); err != nil {
@@ -52,7 +53,7 @@ func TestReplayToAgent(t *testing.T) {
 }
 
 // dead waits until there are n dead letters.
-func (b *bed) dead(n int) []store.Entry {
+func (b *bed) dead(n int) []ledger.Entry {
 	b.t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		all, err := b.store.Dead(b.t.Context(), 0, "", 0, 10)
@@ -71,7 +72,7 @@ func (b *bed) dead(n int) []store.Entry {
 // What was handed over again and not answered is so after the next start, too,
 // however old it is.
 func TestReopenedSurvives(t *testing.T) {
-	b := newBedWith(t, store.Options{}, fickle{})
+	b := newBedWith(t, sqlite.Options{}, fickle{})
 	a := b.attach(&port{log: new(written), room: -1})
 	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
 	dead := b.dead(1)[0]
@@ -85,7 +86,7 @@ func TestReopenedSurvives(t *testing.T) {
 	if err := b.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	st, err := store.Open(t.Context(), b.dir, store.Options{})
+	st, err := sqlite.Open(t.Context(), b.dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 const (
@@ -25,7 +25,7 @@ var (
 
 // Letter names a dead letter.
 type Letter struct {
-	ID      store.MessageID
+	ID      ledger.MessageID
 	Channel int64 // its key
 }
 
@@ -39,7 +39,7 @@ func (h *Hub) ReplayAll(ctx context.Context, letters []Letter, each func(error))
 		}
 		row, err := h.Store.ChannelByKey(ctx, l.Channel)
 		if err == nil {
-			err = h.Replay(ctx, row, store.Entry{Row: store.Row{ID: l.ID}})
+			err = h.Replay(ctx, row, ledger.Entry{Row: ledger.Row{ID: l.ID}})
 		}
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()

@@ -8,8 +8,9 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -39,7 +40,7 @@ type reply struct {
 var _ Reply = (*reply)(nil)
 
 // Send implements Reply.
-func (r *reply) Send(ctx context.Context, m message.Message) (store.MessageID, error) {
+func (r *reply) Send(ctx context.Context, m message.Message) (ledger.MessageID, error) {
 	if _, over := r.answered(); over {
 		return 0, errOver
 	}
@@ -64,7 +65,7 @@ func (r *reply) outgoing(ctx context.Context, m message.Message, agent string) (
 	return o, nil
 }
 
-func (r *reply) sendKept(ctx context.Context, o *outgoing) (store.MessageID, error) {
+func (r *reply) sendKept(ctx context.Context, o *outgoing) (ledger.MessageID, error) {
 	r.streaming.Lock()
 	defer r.streaming.Unlock()
 	s, ends := r.stream, !o.apart && render.ActOf(&o.message).Kind == render.ActNone
@@ -120,7 +121,7 @@ func retry[T any](ctx context.Context, do func() (T, error)) (T, error) {
 
 // lasting marks the errors that trying again does not help.
 func lasting(err error) error {
-	if err == nil || store.Failing(err) {
+	if err == nil || sqlite.Failing(err) {
 		return err
 	}
 	return backoff.Permanent(err)

@@ -6,53 +6,54 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // dispatch delivers a committed row, unless what it says is still to come.
-func (ch *locked) dispatch(o *outgoing, row *store.Row, committed time.Time) {
+func (ch *locked) dispatch(o *outgoing, row *ledger.Row, committed time.Time) {
 	if row.Status == message.StatusStreaming {
 		return
 	}
 	ch.count().Sent++
-	ch.count().failed(Outcome{store.Out, row.State, row.Reason})
+	ch.count().failed(Outcome{ledger.Out, row.State, row.Reason})
 	o.parcel.ID, o.parcel.ReplyTo = row.ID, row.ReplyTo
 	if o.draft != nil {
 		if ch.queue.drafts == nil {
-			ch.queue.drafts = map[store.MessageID]*draft{}
+			ch.queue.drafts = map[ledger.MessageID]*draft{}
 		}
 		ch.queue.drafts[row.ID] = o.draft
 	}
 	switch row.State {
-	case store.Sent:
+	case ledger.Sent:
 		switch {
 		case row.Tracked:
 			ch.queue.launch(o)
 		case ch.queue.backlog > 0 || ch.taker().acked():
 			// Since it was decided, others have gone back to the queue, which
 			// come first, or somebody came who acknowledges.
-			ch.queue.settle(o.parcel, store.Queued, "")
+			ch.queue.settle(o.parcel, ledger.Queued, "")
 		default:
 			ch.deliver(o.parcel, committed)
 		}
-	case store.Queued:
+	case ledger.Queued:
 		ch.queue.waits(o.parcel.conv, row.ID)
 	}
 }
 
-func (c *Channel) addBacklog(rows []store.Row, by int) {
+func (c *Channel) addBacklog(rows []ledger.Row, by int) {
 	ch := c.lock()
 	defer ch.unlock()
 	ch.queue.countBacklog(rows, by)
 }
 
 // countBacklog adds or takes back the queued rows.
-func (q *queue) countBacklog(rows []store.Row, by int) {
+func (q *queue) countBacklog(rows []ledger.Row, by int) {
 	for i := range rows {
-		if rows[i].State == store.Queued {
+		if rows[i].State == ledger.Queued {
 			q.backlog += by
 		}
 	}
@@ -62,22 +63,22 @@ func (q *queue) countBacklog(rows []store.Row, by int) {
 // agent says on its own.
 type Outgoing struct {
 	Conversation string
-	Message      message.Message // what it does to an earlier one, its metadata say (render.ActOf)
-	Agent        string          // who speaks; "" = the host or an operator
-	ReplyTo      store.MessageID // the user's message that it answers, and goes where that came from; 0 = none
+	Message      message.Message  // what it does to an earlier one, its metadata say (render.ActOf)
+	Agent        string           // who speaks; "" = the host or an operator
+	ReplyTo      ledger.MessageID // the user's message that it answers, and goes where that came from; 0 = none
 }
 
 // Sent is what became of a message.
 type Sent struct {
-	ID    store.MessageID
-	State store.State
+	ID    ledger.MessageID
+	State ledger.State
 	Notes []render.Note
 }
 
 // Send commits a message to a conversation, which is made if need be, and
 // writes it or queues it. Errors are ErrNotAttached, ErrQueueFull, ErrTooLarge,
 // ErrContent and those of storage; with any of them nothing was stored.
-func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, error) {
+func (h *Hub) Send(ctx context.Context, row ledger.Channel, out Outgoing) (Sent, error) {
 	c, err := h.channel(ctx, row)
 	if err != nil {
 		return Sent{}, err
@@ -99,12 +100,12 @@ func (h *Hub) Send(ctx context.Context, row store.Channel, out Outgoing) (Sent, 
 }
 
 // answered is where the message came from that is answered; nil = none is.
-func (h *Hub) answered(ctx context.Context, row store.Channel, out Outgoing) (*wire.Routing, error) {
+func (h *Hub) answered(ctx context.Context, row ledger.Channel, out Outgoing) (*wire.Routing, error) {
 	if out.ReplyTo == 0 {
 		return nil, nil
 	}
 	e, err := h.Store.Message(ctx, out.ReplyTo)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (e.Channel != row.Key || e.Conversation != out.Conversation || e.Direction != store.In) {
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && (e.Channel != row.Key || e.Conversation != out.Conversation || e.Direction != ledger.In) {
 		return nil, fmt.Errorf("%w: reply_to: found %s, expected a user's message of this conversation", ErrContent, out.ReplyTo)
 	}
 	if err != nil {
@@ -114,7 +115,7 @@ func (h *Hub) answered(ctx context.Context, row store.Channel, out Outgoing) (*w
 }
 
 // AgentOf is who answers in a conversation of the channel.
-func (h *Hub) AgentOf(ctx context.Context, row store.Channel, conversation string) (string, error) {
+func (h *Hub) AgentOf(ctx context.Context, row ledger.Channel, conversation string) (string, error) {
 	c, err := h.channel(ctx, row)
 	if err != nil {
 		return "", err
@@ -151,20 +152,20 @@ func (c *Channel) outlook() outlook {
 }
 
 // decide gives the row its state; an error says why that is failed.
-func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *store.Row) error {
+func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *ledger.Row) error {
 	switch {
-	case row.State == store.Failed:
+	case row.State == ledger.Failed:
 		return ErrTooLarge
 	case l.a == nil && !l.queue:
-		row.State, row.Reason = store.Failed, store.ReasonNotAttached
+		row.State, row.Reason = ledger.Failed, ledger.ReasonNotAttached
 		return ErrNotAttached
 	case (l.a == nil || l.backlog > 0) && l.backlog >= l.most:
-		row.State, row.Reason = store.Failed, store.ReasonQueueFull
+		row.State, row.Reason = ledger.Failed, ledger.ReasonQueueFull
 		return ErrQueueFull
 	case l.acked && c.reserve(conv, o):
 		row.Tracked = true
 	case l.a == nil || l.backlog > 0 || l.acked:
-		row.State = store.Queued
+		row.State = ledger.Queued
 		row.Notes, o.notes = nil, nil // what waits is planned when it is taken
 	}
 	return nil
@@ -173,7 +174,7 @@ func (c *Channel) decide(l outlook, conv *conversation, o *outgoing, row *store.
 // send commits one message outside a received frame's commit, and waits. It
 // uses up one hold of conv. routing nil = the conversation's latest. strict
 // refuses what an agent's answer would record as failed. with is committed too.
-func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, routing *wire.Routing, replyTo store.MessageID, strict bool, with ...store.Settlement) (Sent, error) {
+func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, routing *wire.Routing, replyTo ledger.MessageID, strict bool, with ...ledger.Settlement) (Sent, error) {
 	if routing == nil {
 		ch := c.lock()
 		routing = &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
@@ -197,14 +198,14 @@ type single struct {
 	c    *Channel
 	conv *conversation
 	o    *outgoing
-	unit store.Unit
-	row  [1]store.Row
+	unit sqlite.Unit
+	row  [1]ledger.Row
 	over chan error // how it went
 }
 
-func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, with ...store.Settlement) (Sent, error) {
-	s := &single{c: c, conv: conv, o: o, row: [1]store.Row{row}, over: make(chan error, 1)}
-	s.unit = store.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Set: c.choice(conv, o), Done: s.done}
+func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row ledger.Row, with ...ledger.Settlement) (Sent, error) {
+	s := &single{c: c, conv: conv, o: o, row: [1]ledger.Row{row}, over: make(chan error, 1)}
+	s.unit = sqlite.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Set: c.choice(conv, o), Done: s.done}
 	c.addBacklog(s.unit.Out, 1)
 	c.hub.Store.Append(&s.unit)
 	select {
@@ -216,7 +217,7 @@ func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, r
 }
 
 // done runs on the writer after the commit.
-func (s *single) done(r store.Result) {
+func (s *single) done(r sqlite.Result) {
 	c := s.c
 	ch := c.lock()
 	if r.Err == nil {
@@ -230,13 +231,13 @@ func (s *single) done(r store.Result) {
 	ch.release(s.conv)
 	ch.unlock()
 	if r.Err == nil && c.hub.Events.wanted() {
-		c.hub.created(c, s.conv, store.Row{}, s.unit.Out)
+		c.hub.created(c, s.conv, ledger.Row{}, s.unit.Out)
 	}
 	s.over <- r.Err
 }
 
 // Typing shows or ends the typing indicator in a conversation, if the far end can.
-func (h *Hub) Typing(ctx context.Context, row store.Channel, conversation string, on bool) error {
+func (h *Hub) Typing(ctx context.Context, row ledger.Channel, conversation string, on bool) error {
 	c, err := h.channel(ctx, row)
 	if err != nil {
 		return err

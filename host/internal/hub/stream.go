@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -21,8 +22,8 @@ const streamInterval = 50 * time.Millisecond
 // streams, but edits, it is a draft.
 type stream struct {
 	c       *Channel
-	id      store.MessageID
-	replyTo store.MessageID
+	id      ledger.MessageID
+	replyTo ledger.MessageID
 	routing wire.Routing
 	draft   *draft // nil = the far end shows streams
 
@@ -53,9 +54,9 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	}
 	ch.unlock()
 	o := &outgoing{agent: agent}
-	sent, err := c.commit(ctx, conv, o, store.Row{
-		Direction: store.Out, State: store.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
-		Origin: store.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: job.routing.ReplyCtx, Agent: agent}.Append(nil),
+	sent, err := c.commit(ctx, conv, o, ledger.Row{
+		Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
+		Origin: ledger.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: job.routing.ReplyCtx, Agent: agent}.Append(nil),
 	})
 	if err != nil {
 		return nil, err
@@ -159,25 +160,25 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 	l := c.outlook()
 	row := c.prepare(o, l.view, s.routing, conv, l.a)
 	_ = c.decide(l, conv, o, &row) // the row says what became of it
-	c.addBacklog([]store.Row{row}, 1)
+	c.addBacklog([]ledger.Row{row}, 1)
 	if row.Offers {
 		c.offers(conv, o)
 	}
 	return s.commit(ctx, conv, o, row, status)
 }
 
-func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row store.Row, status message.Status) (Sent, error) {
+func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row ledger.Row, status message.Status) (Sent, error) {
 	c := s.c
 	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
 	o.ready = time.Now() // its id is as old as its first frame
 	done := make(chan error, 1)
-	c.hub.Store.Append(&store.Unit{
+	c.hub.Store.Append(&sqlite.Unit{
 		Conversation: conv.Conversation,
 		Set:          c.choice(conv, o),
-		Settle: []store.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &store.Content{
+		Settle: []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
 			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
 		}}},
-		Done: func(r store.Result) {
+		Done: func(r sqlite.Result) {
 			ch := c.lock()
 			if r.Err == nil {
 				ch.dispatch(o, &row, r.At())

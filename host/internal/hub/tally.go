@@ -9,32 +9,32 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
 // Outcome is what can become of a message, as it is counted. The list is closed.
 type Outcome struct {
-	Direction store.Direction
-	State     store.State
-	Reason    store.Reason // "" = it did not fail
+	Direction ledger.Direction
+	State     ledger.State
+	Reason    ledger.Reason // "" = it did not fail
 }
 
 // Outcomes lists them; Tally.Outcomes has the same order. Sent are those written
 // to an adapter that does not acknowledge.
 var Outcomes = [...]Outcome{
-	{store.Out, store.Sent, ""},
-	{store.Out, store.Delivered, ""},
-	{store.Out, store.Failed, store.ReasonNotAttached},
-	{store.Out, store.Failed, store.ReasonQueueFull},
-	{store.Out, store.Failed, store.ReasonFrameTooLarge},
-	{store.Out, store.Failed, store.ReasonRejected},
-	{store.Out, store.Failed, store.ReasonRetriesExhausted},
-	{store.Out, store.Failed, store.ReasonUnknownOutcome},
-	{store.Out, store.Expired, store.ReasonTTL},
-	{store.In, store.Failed, store.ReasonRejected},
-	{store.In, store.Failed, store.ReasonAgentAway},
-	{store.In, store.Failed, store.ReasonUnknownOutcome},
+	{ledger.Out, ledger.Sent, ""},
+	{ledger.Out, ledger.Delivered, ""},
+	{ledger.Out, ledger.Failed, ledger.ReasonNotAttached},
+	{ledger.Out, ledger.Failed, ledger.ReasonQueueFull},
+	{ledger.Out, ledger.Failed, ledger.ReasonFrameTooLarge},
+	{ledger.Out, ledger.Failed, ledger.ReasonRejected},
+	{ledger.Out, ledger.Failed, ledger.ReasonRetriesExhausted},
+	{ledger.Out, ledger.Failed, ledger.ReasonUnknownOutcome},
+	{ledger.Out, ledger.Expired, ledger.ReasonTTL},
+	{ledger.In, ledger.Failed, ledger.ReasonRejected},
+	{ledger.In, ledger.Failed, ledger.ReasonAgentAway},
+	{ledger.In, ledger.Failed, ledger.ReasonUnknownOutcome},
 }
 
 // The places of Outcomes that nearly every message has.
@@ -62,7 +62,7 @@ func (ch *locked) count() *Tally {
 
 // failed counts what became of a message that was neither sent nor delivered.
 func (t *Tally) failed(o Outcome) {
-	if o.State != store.Failed && o.State != store.Expired {
+	if o.State != ledger.Failed && o.State != ledger.Expired {
 		return
 	}
 	if i := slices.Index(Outcomes[:], o); i >= 0 {
@@ -71,8 +71,8 @@ func (t *Tally) failed(o Outcome) {
 }
 
 // settled counts a message's new state, once it is committed.
-func (t *Tally) settled(d store.Direction, s store.State, why store.Reason) {
-	if s == store.Delivered {
+func (t *Tally) settled(d ledger.Direction, s ledger.State, why ledger.Reason) {
+	if s == ledger.Delivered {
 		t.Outcomes[outcomeDelivered]++
 		return
 	}

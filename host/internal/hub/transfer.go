@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -71,7 +71,7 @@ func (c *Channel) transfers(m *message.Message) string {
 
 // choice makes the conversation's next message go to whom this one hands it over;
 // nil = to whom it went.
-func (c *Channel) choice(conv *conversation, o *outgoing) *store.Settings {
+func (c *Channel) choice(conv *conversation, o *outgoing) *ledger.Settings {
 	if o.chosen == "" {
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // turnJob is a message that waits for its agent.
 type turnJob struct {
-	id       store.MessageID
+	id       ledger.MessageID
 	repeated bool
 	routing  wire.Routing
 	userID   string
@@ -31,7 +31,7 @@ type turnJob struct {
 }
 
 // recovered is the turn of a message that was open when the host stopped.
-func (h *Hub) recovered(e store.OpenMessage) turnJob {
+func (h *Hub) recovered(e ledger.OpenMessage) turnJob {
 	job := repeat(e.Entry)
 	begun := e.ID.Time()
 	if e.SettledAt.After(begun) { // replayed since
@@ -42,7 +42,7 @@ func (h *Hub) recovered(e store.OpenMessage) turnJob {
 }
 
 // repeat is the turn of a message that is handed over once more.
-func repeat(e store.Entry) turnJob {
+func repeat(e ledger.Entry) turnJob {
 	return turnJob{
 		id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
 		routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
@@ -93,7 +93,7 @@ func (t *turns) stop(conv *conversation) {
 	case conv.cancel != nil:
 		conv.cancel(ErrStopped)
 	case conv.absent != "":
-		t.drop(conv, store.Handled, "", func(*turnJob) bool { return true })
+		t.drop(conv, ledger.Handled, "", func(*turnJob) bool { return true })
 	case conv.turns > conv.posted:
 		conv.stopNext = true // its commit is still under way
 	}
@@ -270,23 +270,23 @@ func (c *Channel) handle(ctx context.Context, name string, t Turn, r *reply) (er
 
 // endTurn settles the message. While the host stops, nothing is settled: a turn
 // without an answer is handed over again.
-func (t *turns) end(conv *conversation, id store.MessageID, answered bool, err error) {
-	s := store.Settlement{ID: id, State: store.Handled}
+func (t *turns) end(conv *conversation, id ledger.MessageID, answered bool, err error) {
+	s := ledger.Settlement{ID: id, State: ledger.Handled}
 	switch {
 	case err == nil && answered:
 		t.c.hub.Store.Handled(id)
-		t.stateChanged(conv, id, store.Handled, "")
+		t.stateChanged(conv, id, ledger.Handled, "")
 		t.over(id, "")
 		return
 	case t.c.hub.ctx.Err() != nil:
 		return
 	case errors.Is(err, ErrAway):
-		s.State, s.Reason = store.Failed, store.ReasonAgentAway
+		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentAway
 	case err != nil:
-		s.State, s.Reason = store.Failed, store.ReasonUnknownOutcome
-		s.Life = []store.Life{{What: "agent failed", Detail: inShort(err)}}
+		s.State, s.Reason = ledger.Failed, ledger.ReasonUnknownOutcome
+		s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}
 	}
-	t.queue.change(change{conv: conv, of: store.In, to: s, then: func(error) { t.over(id, s.Reason) }})
+	t.queue.change(change{conv: conv, of: ledger.In, to: s, then: func(error) { t.over(id, s.Reason) }})
 }
 
 // inShort is an error as the operator sees it: its first line, without the url

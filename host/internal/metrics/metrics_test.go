@@ -17,8 +17,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -29,7 +31,7 @@ func (f fixedPlugins) List() []plugin.Status { return f }
 
 // parts is what metrics are made of.
 type parts struct {
-	store    *store.Store
+	store    *sqlite.Store
 	hub      *hub.Hub
 	failures *auth.Failures
 	metrics  *Metrics
@@ -38,7 +40,7 @@ type parts struct {
 func begin(t *testing.T) *parts {
 	t.Helper()
 	dir := t.TempDir()
-	st, err := store.Open(t.Context(), dir, store.Options{})
+	st, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,17 +67,17 @@ func begin(t *testing.T) *parts {
 	return p
 }
 
-func (p *parts) channel(t *testing.T, name string) store.Channel {
+func (p *parts) channel(t *testing.T, name string) ledger.Channel {
 	t.Helper()
-	c, err := p.store.CreateChannel(t.Context(), store.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "none", Queue: true}, nil,
-		store.Change{Actor: "test", Action: "channel.create"})
+	c, err := p.store.CreateChannel(t.Context(), ledger.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "none", Queue: true}, nil,
+		ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-func (p *parts) send(t *testing.T, c store.Channel, text string) {
+func (p *parts) send(t *testing.T, c ledger.Channel, text string) {
 	t.Helper()
 	if _, err := p.hub.Send(t.Context(), c, hub.Outgoing{Conversation: "c", Message: message.Text(text)}); err != nil {
 		t.Fatal(err)
@@ -159,7 +161,7 @@ func TestPage(t *testing.T) {
 	}
 
 	// A channel that is deleted is gone from here too.
-	if err := p.store.DeleteChannel(t.Context(), gone, store.Change{Actor: "test", Action: "channel.delete"}); err != nil {
+	if err := p.store.DeleteChannel(t.Context(), gone, ledger.Change{Actor: "test", Action: "channel.delete"}); err != nil {
 		t.Fatal(err)
 	}
 	p.hub.Remove(gone.Key)
@@ -247,7 +249,7 @@ func TestRecorder(t *testing.T) {
 	p.send(t, a, "3")
 	now = now.Add(30 * time.Second)
 	r.Close(t.Context())
-	for _, key := range []int64{a.Key, store.AllChannels} {
+	for _, key := range []int64{a.Key, tally.AllChannels} {
 		got, err := p.store.Minutes(t.Context(), key, first, first.Add(time.Hour))
 		if err != nil || len(got) != 2 || got[0].Sent != 2 || got[0].Queue != 2 || !got[0].At.Equal(first) || got[1].Sent != 1 || got[1].Queue != 3 {
 			t.Errorf("of %d: %+v, %v", key, got, err)

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
 // Recorder writes down once a minute what happened in it, for pictures.
 type Recorder struct {
-	Store *store.Store
+	Store *sqlite.Store
 	Hub   *hub.Hub
 	Log   *slog.Logger
 	Now   func() time.Time
@@ -53,12 +54,12 @@ func (r *Recorder) record(ctx context.Context) {
 	at := r.begun.Truncate(time.Minute)
 	r.begun = r.Now()
 	now := map[int64]hub.ChannelTally{}
-	sum := store.Minute{Channel: store.AllChannels, At: at}
-	rows := []store.Minute{}
+	sum := tally.Minute{Channel: tally.AllChannels, At: at}
+	rows := []tally.Minute{}
 	for _, t := range r.Hub.TakePeaks() {
 		now[t.Key] = t
 		m := since(r.before[t.Key], t)
-		if m == (store.Minute{Channel: t.Key}) {
+		if m == (tally.Minute{Channel: t.Key}) {
 			continue
 		}
 		m.At = at
@@ -77,8 +78,8 @@ func (r *Recorder) record(ctx context.Context) {
 }
 
 // since is what happened in a channel from before to now.
-func since(before, now hub.ChannelTally) store.Minute {
-	m := store.Minute{
+func since(before, now hub.ChannelTally) tally.Minute {
+	m := tally.Minute{
 		Channel: now.Key, Received: int64(now.Received - before.Received), Sent: int64(now.Sent - before.Sent),
 		Refused: int64(now.Refused - before.Refused + now.Limited - before.Limited), Queue: int64(now.Peak),
 		Latency: now.Latency.Since(&before.Latency),

@@ -8,8 +8,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
@@ -100,10 +100,10 @@ func (s *scrape) channels(ctx context.Context) {
 	}
 }
 
-func (s *scrape) channel(ctx context.Context, row store.Channel, t hub.ChannelTally, letters int64) {
+func (s *scrape) channel(ctx context.Context, row ledger.Channel, t hub.ChannelTally, letters int64) {
 	name := row.Name
-	s.put(messages, float64(t.Received), name, store.In.String())
-	s.put(messages, float64(t.Sent), name, store.Out.String())
+	s.put(messages, float64(t.Received), name, ledger.In.String())
+	s.put(messages, float64(t.Sent), name, ledger.Out.String())
 	for i, o := range hub.Outcomes {
 		s.put(outcomes, float64(t.Outcomes[i]), name, o.Direction.String(), o.State.String(), string(o.Reason))
 	}

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // pemPair makes a self-signed certificate of a name.
@@ -65,16 +67,8 @@ func (l *logbook) count(s string) int {
 	return strings.Count(l.b.String(), s)
 }
 
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !is() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // served is the name in the certificate that a server shows.
 func served(t testing.TB, address string) string {

@@ -7,23 +7,17 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-const patience = 2 * time.Minute
+const patience = await.Limit
 
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(patience):
-		t.Fatalf("%s: did not happen within %s", what, patience)
-		panic("unreachable")
-	}
+	return await.Value(t, what, c)
 }
 
 // served is a queue that is written to a peer.

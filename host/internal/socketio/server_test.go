@@ -14,9 +14,14 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
-const wait = 10 * time.Second
+const wait = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // echo is a namespace that sends events back, and knows a few more.
 type echo struct {
@@ -115,15 +120,6 @@ func start(t *testing.T, o Options) *server {
 		}
 	})
 	return &server{s, t, web.URL + Path, ns}
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(wait); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
 }
 
 // socket is a raw client by WebSocket.

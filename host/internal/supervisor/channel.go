@@ -12,21 +12,21 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 const actor = "plugins.yaml" // in the audit log
 
 // own makes the plugin's channel, or brings its policy up to what the entry
 // says. What the entry leaves out stays as it is.
-func (s *Supervisor) own(ctx context.Context, p config.Plugin) (store.Channel, error) {
+func (s *Supervisor) own(ctx context.Context, p config.Plugin) (ledger.Channel, error) {
 	if err := s.checkAgent(p); err != nil {
-		return store.Channel{}, err
+		return ledger.Channel{}, err
 	}
 	row, err := s.Store.Channel(ctx, p.Name)
-	if errors.Is(err, store.ErrNotFound) {
-		row = store.Channel{ID: uuid.NewString(), Name: p.Name, Kind: plugin.Kind, Enabled: true, Agent: "echo", Queue: true}
+	if errors.Is(err, ledger.ErrNotFound) {
+		row = ledger.Channel{ID: uuid.NewString(), Name: p.Name, Kind: plugin.Kind, Enabled: true, Agent: "echo", Queue: true}
 		apply(&row, p.Policy)
 		row, err = s.Store.CreateChannel(ctx, row, nil, change("channel.create", p))
 		if err == nil {
@@ -68,7 +68,7 @@ func (s *Supervisor) checkAgents(entries []config.Plugin) error {
 	return errors.Join(all...)
 }
 
-func apply(row *store.Channel, p config.PluginPolicy) {
+func apply(row *ledger.Channel, p config.PluginPolicy) {
 	if p.Accept != nil {
 		row.Accept = p.Accept
 	}
@@ -83,7 +83,7 @@ func apply(row *store.Channel, p config.PluginPolicy) {
 	}
 }
 
-func change(action string, p config.Plugin) store.Change {
+func change(action string, p config.Plugin) ledger.Change {
 	said := map[string]any{"source": p.Source} // and what the file says of the channel, in the API's words
 	if p.Policy.Accept != nil {
 		said["accept_capabilities"] = p.Policy.Accept
@@ -98,7 +98,7 @@ func change(action string, p config.Plugin) store.Change {
 		said["retention_days"] = *p.Policy.Retention
 	}
 	detail, _ := json.Marshal(said) // strings, numbers and bools can't fail
-	return store.Change{Actor: actor, Action: action, Target: p.Name, Detail: detail}
+	return ledger.Change{Actor: actor, Action: action, Target: p.Name, Detail: detail}
 }
 
 func (s *Supervisor) enableChannel(ctx context.Context, name string, on bool) error {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/program"
 )
 
@@ -98,7 +98,7 @@ func (s *Supervisor) setEnabled(ctx context.Context, name string, on bool) error
 
 // Changed is told of a change of a channel's row that was not made here: an operator
 // may enable and disable a plugin by its channel.
-func (s *Supervisor) Changed(row store.Channel) {
+func (s *Supervisor) Changed(row ledger.Channel) {
 	if row.Kind != plugin.Kind {
 		return
 	}

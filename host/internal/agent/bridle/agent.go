@@ -11,7 +11,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // ForeignClient begins the clientId of somebody who is no browser, but came by
@@ -25,7 +26,7 @@ const maxClients = 4096
 // Agent is one agent of the kind. It is away while it is not connected.
 type Agent struct {
 	agents *Agents
-	row    store.Agent
+	row    ledger.Agent
 
 	mu      sync.Mutex    // guards what follows
 	link    *link         // nil = it is away
@@ -54,7 +55,7 @@ var (
 	_ io.Closer    = (*Agent)(nil)
 )
 
-func newAgent(s *Agents, row store.Agent) *Agent {
+func newAgent(s *Agents, row ledger.Agent) *Agent {
 	return &Agent{agents: s, row: row, entered: make(chan struct{}), since: time.Now(), turns: map[string]*turn{}, clients: map[string]place{}}
 }
 
@@ -303,7 +304,7 @@ var errUnknownClient = errors.New("no client of this agent has this id")
 
 // find is where a client is reached: a browser's user who has spoken to this
 // agent, or somebody else who has since the host began.
-func (a *Agent) find(ctx context.Context, client string) (row store.Channel, conversation string, err error) {
+func (a *Agent) find(ctx context.Context, client string) (row ledger.Channel, conversation string, err error) {
 	a.mu.Lock()
 	at, foreign := a.clients[client]
 	a.mu.Unlock()
@@ -321,7 +322,7 @@ func (a *Agent) find(ctx context.Context, client string) (row store.Channel, con
 			err = a.spoken(ctx, row, conversation)
 		}
 	}
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, ledger.ErrNotFound) {
 		err = errUnknownClient
 	}
 	return row, conversation, err
@@ -329,12 +330,12 @@ func (a *Agent) find(ctx context.Context, client string) (row store.Channel, con
 
 // spoken is an error if nothing was ever said in the conversation: an agent makes
 // none.
-func (a *Agent) spoken(ctx context.Context, row store.Channel, conversation string) error {
+func (a *Agent) spoken(ctx context.Context, row ledger.Channel, conversation string) error {
 	chain, err := a.agents.Store.Chain(ctx, row.Key)
 	if err != nil {
 		return err
 	}
-	said, err := a.agents.Store.Before(ctx, store.Scope{Chain: chain, Conversation: &conversation}, 0, 1)
+	said, err := a.agents.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &conversation}, 0, 1)
 	if err == nil && len(said) == 0 {
 		err = errUnknownClient
 	}

@@ -15,12 +15,14 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
-const wait = 10 * time.Second
+const wait = await.Limit
 
 // outbox notes what agents send on their own.
 type outbox struct {
@@ -28,12 +30,12 @@ type outbox struct {
 	said []string
 }
 
-func (o *outbox) Send(_ context.Context, row store.Channel, out hub.Outgoing) (hub.Sent, error) {
+func (o *outbox) Send(_ context.Context, row ledger.Channel, out hub.Outgoing) (hub.Sent, error) {
 	o.note(row.Name + " " + out.Conversation + " " + out.Agent + ": " + out.Message.Text)
 	return hub.Sent{}, nil
 }
 
-func (o *outbox) Typing(_ context.Context, row store.Channel, conversation string, _ bool) error {
+func (o *outbox) Typing(_ context.Context, row ledger.Channel, conversation string, _ bool) error {
 	o.note(row.Name + " " + conversation + " types")
 	return nil
 }
@@ -62,8 +64,8 @@ type replies struct {
 	held chan struct{} // Last waits until it is closed; nil = it does not
 }
 
-func (r *replies) Send(context.Context, message.Message) (store.MessageID, error) { return 0, nil }
-func (r *replies) Last(_ context.Context, m message.Message, _ func(store.MessageID, error)) error {
+func (r *replies) Send(context.Context, message.Message) (ledger.MessageID, error) { return 0, nil }
+func (r *replies) Last(_ context.Context, m message.Message, _ func(ledger.MessageID, error)) error {
 	if r.held != nil {
 		<-r.held
 	}
@@ -84,11 +86,11 @@ type setup struct {
 	id    int64 // of the key
 }
 
-var change = store.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")}
+var change = ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")}
 
 func start(t *testing.T, o Options) *setup {
 	t.Helper()
-	st, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	st, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func start(t *testing.T, o Options) *setup {
 	o.Store, o.Door, o.Out, o.Board = st, gate, s.out, &board{}
 	s.Agents = New(o)
 	secret := auth.NewToken(s.key, time.Time{})
-	row, err := st.CreateAgent(t.Context(), store.Agent{ID: "id", Name: "helper", Kind: Kind, Enabled: true}, &secret, change)
+	row, err := st.CreateAgent(t.Context(), ledger.Agent{ID: "id", Name: "helper", Kind: Kind, Enabled: true}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func start(t *testing.T, o Options) *setup {
 	}
 	s.id = keys[0].ID
 	for _, name := range []string{Kind, "telegram"} {
-		if _, err := st.CreateChannel(t.Context(), store.Channel{ID: uuid.NewString(), Name: name, Kind: name, Enabled: true, Agent: "helper"}, nil, change); err != nil {
+		if _, err := st.CreateChannel(t.Context(), ledger.Channel{ID: uuid.NewString(), Name: name, Kind: name, Enabled: true, Agent: "helper"}, nil, change); err != nil {
 			t.Fatal(err)
 		}
 	}

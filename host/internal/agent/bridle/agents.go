@@ -18,9 +18,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 )
 
 // Kind is that of the agents, and of the front end's channel for browsers.
@@ -57,8 +58,8 @@ type Door interface {
 
 // Outbox is where agents send what belongs to no turn.
 type Outbox interface {
-	Send(ctx context.Context, row store.Channel, out hub.Outgoing) (hub.Sent, error)
-	Typing(ctx context.Context, row store.Channel, conversation string, on bool) error
+	Send(ctx context.Context, row ledger.Channel, out hub.Outgoing) (hub.Sent, error)
+	Typing(ctx context.Context, row ledger.Channel, conversation string, on bool) error
 }
 
 // Board is told when an agent comes or goes.
@@ -69,7 +70,7 @@ type Board interface {
 
 // Options of the agents. Store, Door, Out and Board are needed.
 type Options struct {
-	Store    *store.Store
+	Store    *sqlite.Store
 	Door     Door
 	Out      Outbox
 	Board    Board
@@ -137,7 +138,7 @@ func (s *Agents) Kind() agent.Kind {
 	return agent.Kind{
 		About: "Comes by Socket.IO to " + Namespace + ", as Bridle's agents do",
 		Keys:  true,
-		Make: func(row store.Agent) (hub.Agent, error) {
+		Make: func(row ledger.Agent) (hub.Agent, error) {
 			a := newAgent(s, row)
 			s.mu.Lock()
 			defer s.mu.Unlock()

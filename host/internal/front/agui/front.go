@@ -16,7 +16,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -38,7 +39,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 
 // Options of a front end. Store, Attachments and Hub are needed.
 type Options struct {
-	Store       *store.Store
+	Store       *sqlite.Store
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Log         *slog.Logger  // nil = none
@@ -57,11 +58,11 @@ type Front struct {
 	order     int64
 
 	mu      sync.Mutex // guards what follows
-	channel store.Channel
-	inbox   *hub.Attachment           // nil = the channel is disabled
-	turns   map[string]*turn          // that are under way, by what the hub knows their message by
-	ids     map[store.MessageID]*turn // those whose message is stored
-	open    map[*Run]struct{}         // that are being read
+	channel ledger.Channel
+	inbox   *hub.Attachment            // nil = the channel is disabled
+	turns   map[string]*turn           // that are under way, by what the hub knows their message by
+	ids     map[ledger.MessageID]*turn // those whose message is stored
+	open    map[*Run]struct{}          // that are being read
 	closed  bool
 }
 
@@ -74,7 +75,7 @@ var (
 // Open finds the front end's channel, or makes it, and attaches to it unless it
 // is disabled. Close must be called.
 func Open(ctx context.Context, o Options) (*Front, error) {
-	f := &Front{Options: o, turns: map[string]*turn{}, ids: map[store.MessageID]*turn{}, open: map[*Run]struct{}{}}
+	f := &Front{Options: o, turns: map[string]*turn{}, ids: map[ledger.MessageID]*turn{}, open: map[*Run]struct{}{}}
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)
 	}
@@ -102,7 +103,7 @@ func (f *Front) Kind() front.Kind {
 
 // Changed implements front.End: a channel that was disabled has no runs, and is
 // attached again once it is enabled.
-func (f *Front) Changed(ctx context.Context, row store.Channel) error {
+func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()
 	f.mu.Lock()
@@ -128,7 +129,7 @@ func (f *Front) Changed(ctx context.Context, row store.Channel) error {
 }
 
 // attach puts the front end into its channel's slot. switching must be held.
-func (f *Front) attach(ctx context.Context, row store.Channel) error {
+func (f *Front) attach(ctx context.Context, row ledger.Channel) error {
 	f.order++
 	inbox, _, err := f.Hub.Attach(ctx, row, f, hub.Info{
 		Transport: "http", Platform: Kind, Protocol: wire.V11, Names: caps.Names(), Declared: caps, Since: time.Now(), Order: f.order,

@@ -26,12 +26,16 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // wait bounds everything that a test waits for.
-const wait = 20 * time.Second
+const wait = await.Limit
+
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // script is an agent that does what the test says.
 type script func(ctx context.Context, t hub.Turn, r hub.Reply) error
@@ -45,7 +49,7 @@ type host struct {
 
 	shared string // a directory whose files may be sent by their paths
 
-	store *store.Store
+	store *sqlite.Store
 	files *attach.Store
 	hub   *hub.Hub
 	front *agui.Front
@@ -80,7 +84,7 @@ func start(t *testing.T, s setup) *host {
 		}
 	}
 	var err error
-	h.store, err = store.Open(t.Context(), s.dir, store.Options{Names: attach.Names})
+	h.store, err = sqlite.Open(t.Context(), s.dir, sqlite.Options{Names: attach.Names})
 	must(err)
 	keys, err := auth.OpenKeys(s.dir)
 	must(err)
@@ -454,15 +458,4 @@ func (h *host) upload(key, field, name, mimeType string, data []byte) (int, stri
 		h.t.Fatal(err)
 	}
 	return resp.StatusCode, string(raw)
-}
-
-// eventually polls until it is so.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(wait); !so(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited for %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) // between two polls
-	}
 }

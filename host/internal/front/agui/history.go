@@ -7,7 +7,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
@@ -44,7 +45,7 @@ func (s Said) MarshalJSON() ([]byte, error) {
 // older than before; 0 = the newest. Of the page before, next is where it goes
 // on; 0 = there are no more. store.ErrNotFound: the holder has no such thread, or
 // before is not of it.
-func (f *Front) History(ctx context.Context, h auth.Holder, thread string, before store.MessageID, n int) (said []Said, next store.MessageID, err error) {
+func (f *Front) History(ctx context.Context, h auth.Holder, thread string, before ledger.MessageID, n int) (said []Said, next ledger.MessageID, err error) {
 	channel := f.key()
 	conversation, err := f.Store.Thread(ctx, channel, h.ID, thread)
 	if err != nil {
@@ -54,7 +55,7 @@ func (f *Front) History(ctx context.Context, h auth.Holder, thread string, befor
 	if err != nil {
 		return nil, 0, err
 	}
-	entries, err := f.Store.Before(ctx, store.Scope{Chain: chain, Conversation: &conversation}, before, n)
+	entries, err := f.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &conversation}, before, n)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -71,7 +72,7 @@ func (f *Front) History(ctx context.Context, h auth.Holder, thread string, befor
 
 // restore is the message of a stored row, with the client's own id and urls that
 // can be read for a while.
-func (f *Front) restore(e store.Entry) *message.Message {
+func (f *Front) restore(e ledger.Entry) *message.Message {
 	m := f.Hub.Seen(e)
 	if _, id, ok := strings.Cut(e.PlatformID, refMark); ok {
 		m.ID = id
@@ -81,7 +82,7 @@ func (f *Front) restore(e store.Entry) *message.Message {
 
 // said is a stored message as AG-UI has it: the results of tools are messages of
 // their own.
-func (f *Front) said(e store.Entry) []Said {
+func (f *Front) said(e ledger.Entry) []Said {
 	whole := f.restore(e)
 	at := e.ID.Time().Format(message.TimeFormat)
 	m := *whole

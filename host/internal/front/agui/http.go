@@ -12,7 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -148,19 +148,19 @@ func (f *Front) history(w http.ResponseWriter, r *http.Request) error {
 			return bad("limit", fmt.Sprintf("found %.20q, expected 1 to %d", text, maxPage))
 		}
 	}
-	var before store.MessageID
+	var before ledger.MessageID
 	if text := q.Get("cursor"); text != "" {
-		at, ok := store.ParseCursor(text)
+		at, ok := ledger.ParseCursor(text)
 		if !ok {
 			return bad("cursor", fmt.Sprintf("found %.80q, expected a next_cursor of an earlier answer", text))
 		}
-		before = store.MessageID(at)
+		before = ledger.MessageID(at)
 	}
 	said, next, err := f.History(r.Context(), holderOf(r), thread, before, n)
 	switch {
-	case errors.Is(err, store.ErrNotFound) && before != 0:
+	case errors.Is(err, ledger.ErrNotFound) && before != 0:
 		return bad("cursor", "expected a next_cursor of the same thread")
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, ledger.ErrNotFound):
 		return &front.Refusal{Status: http.StatusNotFound, Message: fmt.Sprintf("thread %.80s: not found", thread)}
 	case err != nil:
 		return fmt.Errorf("read history: %w", err)
@@ -170,7 +170,7 @@ func (f *Front) history(w http.ResponseWriter, r *http.Request) error {
 		out.Messages = []Said{}
 	}
 	if next != 0 {
-		out.NextCursor = store.Cursor(int64(next))
+		out.NextCursor = ledger.Cursor(int64(next))
 	}
 	return front.Answer(w, out)
 }

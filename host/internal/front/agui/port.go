@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -18,10 +18,10 @@ type turn struct {
 	over    chan struct{}
 
 	// Guarded by Front.mu.
-	id      store.MessageID
-	waiters int          // of one that await made
-	why     store.Reason // before over is closed; "" = it did not fail
-	run     *Run         // that shows it; nil = its client went
+	id      ledger.MessageID
+	waiters int           // of one that await made
+	why     ledger.Reason // before over is closed; "" = it did not fail
+	run     *Run          // that shows it; nil = its client went
 }
 
 func newTurn(ref string, r *Run) *turn {
@@ -61,7 +61,7 @@ func (f *Front) Settled(ref string, err *wire.Error) {
 }
 
 // Stored implements hub.Follower.
-func (f *Front) Stored(ref string, id store.MessageID, again bool) {
+func (f *Front) Stored(ref string, id ledger.MessageID, again bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.turns[ref]
@@ -78,7 +78,7 @@ func (f *Front) Stored(ref string, id store.MessageID, again bool) {
 }
 
 // Over implements hub.Follower.
-func (f *Front) Over(id store.MessageID, why store.Reason) {
+func (f *Front) Over(id ledger.MessageID, why ledger.Reason) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.ids[id]
@@ -95,7 +95,7 @@ func (f *Front) Over(id store.MessageID, why store.Reason) {
 
 // await is the turn of a stored message that may be under way still: the one
 // that is known, or a new one. forget must be called.
-func (f *Front) await(id store.MessageID) *turn {
+func (f *Front) await(id ledger.MessageID) *turn {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.ids[id]

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -226,14 +226,14 @@ func (r *Run) fallen() *Failure {
 }
 
 // reasons are what a client is told of a message that failed.
-var reasons = map[store.Reason]string{
-	store.ReasonRejected:       "this key may not speak in the channel: see its allow_users",
-	store.ReasonAgentAway:      "the agent is away",
-	store.ReasonUnknownOutcome: "the agent failed",
+var reasons = map[ledger.Reason]string{
+	ledger.ReasonRejected:       "this key may not speak in the channel: see its allow_users",
+	ledger.ReasonAgentAway:      "the agent is away",
+	ledger.ReasonUnknownOutcome: "the agent failed",
 }
 
 // failureOf is the failure of a turn; nil = it did not fail.
-func failureOf(why store.Reason) *Failure {
+func failureOf(why ledger.Reason) *Failure {
 	if why == "" {
 		return nil
 	}

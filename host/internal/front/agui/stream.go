@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Stream shows the run to its client, from RUN_STARTED to RUN_FINISHED or
@@ -107,7 +108,7 @@ const maxRepeated = 1000
 func (r *Run) repeat(ctx context.Context, s *speaker) (*Failure, error) {
 	f := r.front
 	e, err := f.Store.ByPlatformID(ctx, f.key(), refOf(r.conversation, r.in.message.ID))
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, ledger.ErrNotFound) {
 		return &Failure{"not_found", "the message was deleted since: give it another id to send it again"}, nil
 	}
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *Run) repeat(ctx context.Context, s *speaker) (*Failure, error) {
 		return r.broken("message", err), nil
 	}
 	why := failureOf(e.Reason)
-	if e.State == store.Received {
+	if e.State == ledger.Received {
 		if why, err = r.wait(ctx, t, s, func() error { return nil }); err != nil {
 			return nil, err
 		}
@@ -141,15 +142,15 @@ func (r *Run) repeat(ctx context.Context, s *speaker) (*Failure, error) {
 }
 
 // answers are the answers to a message, newest first.
-func (r *Run) answers(ctx context.Context, e store.Entry) ([]store.Entry, error) {
+func (r *Run) answers(ctx context.Context, e ledger.Entry) ([]ledger.Entry, error) {
 	chain, err := r.front.Store.Chain(ctx, e.Channel)
 	if err != nil {
 		return nil, err
 	}
-	var out []store.Entry
-	before := store.MessageID(0)
+	var out []ledger.Entry
+	before := ledger.MessageID(0)
 	for range maxRepeated / historyPage {
-		page, err := r.front.Store.Before(ctx, store.Scope{Chain: chain, Conversation: &r.conversation}, before, historyPage)
+		page, err := r.front.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &r.conversation}, before, historyPage)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 
 	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -33,7 +33,7 @@ type question struct {
 	away bool // its agent was not there
 
 	ref string
-	id  store.MessageID // guarded by Front.mu
+	id  ledger.MessageID // guarded by Front.mu
 }
 
 // settle tells that the message is stored (nil) or why not.

@@ -18,9 +18,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -46,7 +47,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 
 // Options of a front end. Store, Attachments, Hub and Agents are needed.
 type Options struct {
-	Store       *store.Store
+	Store       *sqlite.Store
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Agents      *agents.Agents
@@ -73,11 +74,11 @@ type Front struct {
 	order     int64
 
 	mu       sync.Mutex // guards what follows
-	channel  store.Channel
+	channel  ledger.Channel
 	inbox    *hub.Attachment                  // nil = the channel is disabled
 	browsers map[string]map[*browser]struct{} // by conversation
 	asked    map[string]*question             // messages under way, by what the hub knows them by
-	ids      map[store.MessageID]*question    // those that are stored
+	ids      map[ledger.MessageID]*question   // those that are stored
 	syncs    map[string]int                   // calls that wait, by conversation
 	waiting  int                              // their sum
 	status   map[string]bool                  // agents' presence as their browsers were told it
@@ -96,7 +97,7 @@ var (
 func Open(ctx context.Context, o Options) (*Front, error) {
 	f := &Front{
 		Options: o, poke: make(chan struct{}, 1), browsers: map[string]map[*browser]struct{}{},
-		asked: map[string]*question{}, ids: map[store.MessageID]*question{}, syncs: map[string]int{}, status: map[string]bool{},
+		asked: map[string]*question{}, ids: map[ledger.MessageID]*question{}, syncs: map[string]int{}, status: map[string]bool{},
 	}
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)
@@ -114,9 +115,9 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	}
 	row, err := f.Store.ChannelOfKind(ctx, Kind)
 	switch {
-	case errors.Is(err, store.ErrNotFound) && f.Secret == "":
+	case errors.Is(err, ledger.ErrNotFound) && f.Secret == "":
 		return f, nil
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, ledger.ErrNotFound):
 		// Whom a message is for, it says itself: none is who answers in a
 		// conversation that nobody began.
 		row, err = front.Channel(ctx, f.Store, Kind, hub.AgentNone)
@@ -149,7 +150,7 @@ func (f *Front) Revoked(int64) {}
 
 // Changed implements front.End: a channel that is disabled lets nobody in, and is
 // attached again once it is enabled.
-func (f *Front) Changed(ctx context.Context, row store.Channel) error {
+func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()
 	f.mu.Lock()
@@ -171,7 +172,7 @@ func (f *Front) Changed(ctx context.Context, row store.Channel) error {
 }
 
 // attach puts the front end into its channel's slot. switching must be held.
-func (f *Front) attach(ctx context.Context, row store.Channel) error {
+func (f *Front) attach(ctx context.Context, row ledger.Channel) error {
 	f.order++
 	inbox, _, err := f.Hub.Attach(ctx, row, f, hub.Info{
 		Transport: "socket.io", Platform: Kind, Protocol: wire.V11, Names: caps.Names(), Declared: caps, Since: time.Now(), Order: f.order,

@@ -21,12 +21,14 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 const (
-	wait   = 10 * time.Second
+	wait   = await.Limit
 	secret = "a-secret-of-the-test-that-is-long-enough"
 )
 
@@ -90,7 +92,7 @@ type setup struct {
 func start(t *testing.T, change func(*Options)) *setup {
 	t.Helper()
 	dir := t.TempDir()
-	st, err := store.Open(t.Context(), dir, store.Options{})
+	st, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,14 +198,8 @@ func (s *setup) asked(want string) {
 	}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(wait); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
+// eventually waits for a condition; what says which.
+var eventually = await.Until
 
 // idle reports that no call waits, and nothing is remembered of one.
 func (s *setup) idle() bool {
@@ -278,7 +274,7 @@ func TestSyncAnswers(t *testing.T) {
 	eventually(t, "nothing is left", s.idle)
 }
 
-func (s *setup) row() store.Channel {
+func (s *setup) row() ledger.Channel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.channel
@@ -310,11 +306,11 @@ func TestSyncLimits(t *testing.T) {
 // Operators' settings of the channel count for browsers too.
 func TestChannelSettings(t *testing.T) {
 	s := start(t, nil)
-	set := func(change func(*store.Channel)) {
+	set := func(change func(*ledger.Channel)) {
 		t.Helper()
 		row := s.row()
 		change(&row)
-		row, err := s.Store.UpdateChannel(t.Context(), row, store.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")})
+		row, err := s.Store.UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,13 +326,13 @@ func TestChannelSettings(t *testing.T) {
 		}
 	}
 	expect("as it is", 200, "echo: Hello")
-	set(func(c *store.Channel) { c.Agents = []string{"slow"} })
+	set(func(c *ledger.Channel) { c.Agents = []string{"slow"} })
 	expect("another agent alone", 403, "")
-	set(func(c *store.Channel) { c.Agents = nil; c.Users = []string{"u2"} })
+	set(func(c *ledger.Channel) { c.Agents = nil; c.Users = []string{"u2"} })
 	expect("another user alone", 403, "this user")
-	set(func(c *store.Channel) { c.Users = nil; c.Enabled = false })
+	set(func(c *ledger.Channel) { c.Users = nil; c.Enabled = false })
 	expect("disabled", 503, "disabled")
-	set(func(c *store.Channel) { c.Enabled = true })
+	set(func(c *ledger.Channel) { c.Enabled = true })
 	expect("enabled again", 200, "echo: Hello")
 }
 

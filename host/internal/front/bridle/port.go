@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -128,7 +128,7 @@ func (f *Front) Settled(ref string, err *wire.Error) {
 }
 
 // Stored implements hub.Follower.
-func (f *Front) Stored(ref string, id store.MessageID, _ bool) {
+func (f *Front) Stored(ref string, id ledger.MessageID, _ bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.asked[ref]
@@ -146,7 +146,7 @@ func (f *Front) Stored(ref string, id store.MessageID, _ bool) {
 
 // Over implements hub.Follower. An answer that was not given by now may come all
 // the same, if nothing failed.
-func (f *Front) Over(id store.MessageID, why store.Reason) {
+func (f *Front) Over(id ledger.MessageID, why ledger.Reason) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	q := f.ids[id]
@@ -155,7 +155,7 @@ func (f *Front) Over(id store.MessageID, why store.Reason) {
 	}
 	switch why {
 	case "":
-	case store.ReasonRejected:
+	case ledger.ReasonRejected:
 		r := refusal{codeForbidden, "the channel does not take messages of this user"}
 		if q.reply(reply{err: r}); q.browser != nil {
 			q.browser.fail(r.code, r.why)

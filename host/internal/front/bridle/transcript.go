@@ -5,7 +5,8 @@ import (
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
-	"github.com/pontoon-bridge/pontoon/host/internal/store"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -27,12 +28,12 @@ type line struct {
 }
 
 // read reads the newest messages of a conversation, newest first.
-func (f *Front) read(ctx context.Context, conversation string, n int) ([]store.Entry, error) {
+func (f *Front) read(ctx context.Context, conversation string, n int) ([]ledger.Entry, error) {
 	chain, err := f.Store.Chain(ctx, f.key())
 	if err != nil {
 		return nil, err
 	}
-	return f.Store.Before(ctx, store.Scope{Chain: chain, Conversation: &conversation}, 0, n)
+	return f.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &conversation}, 0, n)
 }
 
 func (f *Front) key() int64 {
@@ -64,8 +65,8 @@ func (f *Front) transcript(ctx context.Context, conversation string) ([]line, er
 	return lines, nil
 }
 
-func role(d store.Direction) string {
-	if d == store.In {
+func role(d ledger.Direction) string {
+	if d == ledger.In {
 		return string(message.RoleUser)
 	}
 	return "assistant"

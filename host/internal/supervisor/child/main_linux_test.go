@@ -18,9 +18,11 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
-const patience = 20 * time.Second // of every wait
+const patience = await.Limit
 
 // The test binary is host, shim and plugin: "as ROLE ARGS…" makes it a plugin or
 // a host that the test may kill.

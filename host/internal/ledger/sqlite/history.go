@@ -1,0 +1,373 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+func (s *Store) entry(e db.Entry) (ledger.Entry, error) {
+	origin, err := ledger.ParseOrigin(e.Origin)
+	if err != nil {
+		return ledger.Entry{}, fmt.Errorf("message %s: origin: %w", ledger.MessageID(e.ID), err)
+	}
+	out := ledger.Entry{
+		Row: ledger.Row{
+			ID: ledger.MessageID(e.ID), Direction: ledger.Direction(e.Direction), State: ledger.State(e.State), Reason: ledger.Reason(e.Reason.String),
+			ReplyTo: ledger.MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
+		},
+		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin,
+	}
+	if e.SettledAt.Valid {
+		out.SettledAt = time.UnixMilli(e.SettledAt.Int64).UTC()
+	}
+	if out.State == ledger.Received && !s.open.has(out.ID) {
+		out.State = ledger.Handled
+	}
+	return out, nil
+}
+
+func (s *Store) entries(rows []db.Entry, err error) ([]ledger.Entry, error) {
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	out := make([]ledger.Entry, len(rows))
+	for i, r := range rows {
+		if out[i], err = s.entry(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// status is the status that the database keeps as n.
+func status(n int64) message.Status {
+	if n < 0 || n >= int64(len(statuses)) {
+		return message.StatusError // of a later version
+	}
+	return statuses[n]
+}
+
+// ByPlatformID reads the message that the platform knows by the id.
+func (s *Store) ByPlatformID(ctx context.Context, channel int64, id string) (ledger.Entry, error) {
+	r, err := s.read.MessageByPlatformID(ctx, db.MessageByPlatformIDParams{
+		Channel: channel, PlatformID: sql.NullString{String: id, Valid: true},
+	})
+	return s.one(r, err)
+}
+
+// Message reads one message.
+func (s *Store) Message(ctx context.Context, id ledger.MessageID) (ledger.Entry, error) {
+	r, err := s.read.MessageByID(ctx, int64(id))
+	return s.one(r, err)
+}
+
+func (s *Store) one(r db.Entry, err error) (ledger.Entry, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Entry{}, ledger.ErrNotFound
+	}
+	if err != nil {
+		return ledger.Entry{}, fmt.Errorf("read message: %w", err)
+	}
+	return s.entry(r)
+}
+
+// Scope is whose history is read: a channel, or one conversation of it.
+type Scope struct {
+	Chain        *Chain
+	Conversation *string           // nil = all
+	Direction    *ledger.Direction // nil = both
+}
+
+// Before reads up to n messages of the scope, newest first. Of the page before,
+// before is the last message; 0 starts at the newest.
+func (s *Store) Before(ctx context.Context, in Scope, before ledger.MessageID, n int) ([]ledger.Entry, error) {
+	w := walk{Scope: in, keys: map[int64]string{}}
+	head := in.Chain.head.Load() // before the reader begins, so that it sees this message
+	out := make([]ledger.Entry, 0, min(n, 50))
+	err := s.walkers.within(ctx, func(r *reader) error {
+		next, err := w.begin(r, head, int64(before))
+		for err == nil && next != 0 && len(out) < n {
+			if err = s.walkers.stopped(ctx); err != nil {
+				return err
+			}
+			var row db.Entry
+			var found bool
+			if row, next, found, err = w.step(r, next); err != nil || !found {
+				continue
+			}
+			var e ledger.Entry
+			if e, err = s.entry(row); err == nil {
+				out = append(out, e)
+			}
+			if len(out)%rowsAtOnce == rowsAtOnce-1 {
+				s.GiveWay()
+			}
+		}
+		return err
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		if deleted, derr := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || derr != nil {
+			return []ledger.Entry{}, derr
+		}
+		return out, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	return out, nil
+}
+
+// After reads up to n messages of all channels in commit order, from behind id.
+func (s *Store) After(ctx context.Context, id ledger.MessageID, n int) ([]ledger.Entry, error) {
+	return s.entries(s.read.MessagesAfter(ctx, db.MessagesAfterParams{After: int64(id), N: int64(n)}))
+}
+
+// ChangedSince reads those of the n messages up to last whose state may have changed
+// since last was stored, oldest first.
+func (s *Store) ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Entry, error) {
+	ids, err := s.read.ChangedSince(ctx, db.ChangedSinceParams{Last: int64(last), At: last.Time().UnixMilli(), N: int64(n)})
+	if err != nil {
+		return nil, fmt.Errorf("read changes: %w", err)
+	}
+	entries := make([]ledger.Entry, 0, len(ids))
+	for _, id := range ids {
+		e, err := s.Message(ctx, ledger.MessageID(id))
+		if errors.Is(err, ledger.ErrNotFound) { // deleted meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// Newest is the newest message of all channels; 0 = none.
+func (s *Store) Newest(ctx context.Context) (ledger.MessageID, error) {
+	id, err := s.read.NewestMessage(ctx)
+	return ledger.MessageID(id), err
+}
+
+// Pending reads up to n queued messages of a channel in commit order, from
+// behind id.
+func (s *Store) Pending(ctx context.Context, channel int64, id ledger.MessageID, n int) ([]ledger.Entry, error) {
+	return s.entries(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), Queued: int64(ledger.Queued), N: int64(n)}))
+}
+
+// Replayed is when each of the messages was replayed last; those that were not are
+// left out.
+func (s *Store) Replayed(ctx context.Context, ids []ledger.MessageID) (map[ledger.MessageID]time.Time, error) {
+	keys := make([]int64, len(ids))
+	for i, id := range ids {
+		keys[i] = int64(id)
+	}
+	rows, err := s.read.Replayed(ctx, db.ReplayedParams{Ids: keys, Replayed: ledger.LifeReplayed})
+	if err != nil {
+		return nil, fmt.Errorf("read replays: %w", err)
+	}
+	at := make(map[ledger.MessageID]time.Time, len(rows))
+	for _, r := range rows {
+		at[ledger.MessageID(r.Message)] = time.UnixMilli(r.At).UTC()
+	}
+	return at, nil
+}
+
+// Waiting lists the queued messages of a channel in commit order.
+func (s *Store) Waiting(ctx context.Context, channel int64) ([]ledger.Waiting, error) {
+	const page = 1000
+	var out []ledger.Waiting
+	for after := int64(0); ; {
+		rows, err := s.read.WaitingOfChannel(ctx, db.WaitingOfChannelParams{Channel: channel, After: after, Queued: int64(ledger.Queued), N: page})
+		if err != nil {
+			return nil, fmt.Errorf("read queue: %w", err)
+		}
+		for _, r := range rows {
+			after = r.Message
+			out = append(out, ledger.Waiting{ID: ledger.MessageID(r.Message), Conversation: r.ConversationKey, Frame: int(r.Frame), Tries: int(r.Tries)})
+		}
+		if len(rows) < page {
+			return out, nil
+		}
+	}
+}
+
+// Life reads what happened to a message beside the happy path, in order.
+func (s *Store) Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error) {
+	rows, err := s.read.LifeOf(ctx, int64(id))
+	if err != nil {
+		return nil, fmt.Errorf("read life of message: %w", err)
+	}
+	out := make([]ledger.Life, len(rows))
+	for i, r := range rows {
+		out[i] = ledger.Life{At: time.UnixMilli(r.At).UTC(), What: r.What, Detail: r.Detail}
+	}
+	return out, nil
+}
+
+// Dead reads up to n messages that failed or expired, newest first, from before
+// id; 0 starts. channel 0 = all, why "" = for whatever reason. Whose author may not
+// speak is not among them.
+func (s *Store) Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Entry, error) {
+	if before == 0 {
+		before = 1<<63 - 1
+	}
+	return s.entries(s.read.DeadLetters(ctx, db.DeadLettersParams{
+		Before: int64(before), Refused: sql.NullString{String: string(ledger.ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0},
+		Only: sql.NullString{String: string(why), Valid: why != ""}, N: int64(n),
+	}))
+}
+
+// PendingChannels are the channels that have unfinished messages.
+func (s *Store) PendingChannels(ctx context.Context) ([]int64, error) {
+	keys, err := s.read.PendingChannels(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read channels with queues: %w", err)
+	}
+	return keys, nil
+}
+
+// CountPending is how many messages of a channel are queued.
+func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) {
+	return s.read.CountPending(ctx, channel)
+}
+
+// Unanswered reads the inbound messages that were open when the host stopped:
+// those that are listed, then the others, each oldest first.
+func (s *Store) Unanswered(ctx context.Context) ([]ledger.OpenMessage, error) {
+	told, err := s.read.Told(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read who was told: %w", err)
+	}
+	var all []ledger.OpenMessage
+	err = s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
+		_, known := slices.BinarySearch(told, int64(e.ID))
+		all = append(all, ledger.OpenMessage{Entry: e, Listed: bool(on), Told: known})
+		return nil
+	})
+	return all, err
+}
+
+func (s *Store) eachUnanswered(ctx context.Context, fn func(ledger.Entry, listed) error) error {
+	reopened, err := s.entries(s.read.Reopened(ctx, int64(ledger.Received)))
+	if err != nil {
+		return err
+	}
+	for _, e := range reopened {
+		if err := fn(e, true); err != nil {
+			return err
+		}
+	}
+	after, err := s.read.Mark(ctx)
+	if err != nil {
+		return fmt.Errorf("read mark: %w", err)
+	}
+	for {
+		page, err := s.entries(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(ledger.Received), N: 500}))
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			after = int64(e.ID)
+			if err := fn(e, false); err != nil {
+				return err
+			}
+		}
+		if len(page) < 500 {
+			return nil
+		}
+	}
+}
+
+// Chain is the channel's place in the log, read once per process.
+func (s *Store) Chain(ctx context.Context, channel int64) (*Chain, error) {
+	s.mu.Lock()
+	c := s.chains[channel]
+	s.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	ends, err := s.read.ChannelEnds(ctx, channel)
+	if err != nil {
+		return nil, fmt.Errorf("read end of channel: %w", err)
+	}
+	cursor, err := s.read.Cursor(ctx, channel)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("read cursor: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.chains[channel]; c != nil {
+		return c, nil
+	}
+	c = &Chain{Channel: channel}
+	c.head.Store(ends.Head)
+	c.lastIn.Store(ends.LastIn)
+	c.lastOut.Store(ends.LastOut)
+	if cursor != "" {
+		c.cursor.Store(&cursor)
+	}
+	s.chains[channel] = c
+	return c, nil
+}
+
+// Recall is a conversation with what its holder must know of its past.
+type Recall struct {
+	*Conversation
+	ledger.Settings
+	Latest ledger.Origin // of the newest inbound message
+	Offer  *ledger.Entry // the newest message with buttons; nil = none
+}
+
+// Conversation reads a conversation of a channel, or makes one that is written
+// with its first message. The caller makes sure that it is not held twice.
+func (s *Store) Conversation(ctx context.Context, chain *Chain, key string) (Recall, error) {
+	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: chain.Channel, Key: key})
+	if errors.Is(err, sql.ErrNoRows) {
+		return Recall{Conversation: &Conversation{ID: int64(s.NewID()), Key: key, Chain: chain}}, nil
+	}
+	if err != nil {
+		return Recall{}, fmt.Errorf("read conversation: %w", err)
+	}
+	settings := ledger.Settings{Agent: c.Agent, Muted: c.Muted != 0}
+	r := Recall{
+		Conversation: &Conversation{
+			ID: c.ID, Key: key, Chain: chain, saved: true,
+			now: ends{ledger.MessageID(c.Head), ledger.MessageID(c.LastIn), ledger.MessageID(c.LastOut), ledger.MessageID(c.Offer), c.Turns, settings},
+		},
+		Settings: settings,
+	}
+	if c.LastIn != 0 {
+		m, err := s.Message(ctx, ledger.MessageID(c.LastIn))
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			return Recall{}, err
+		}
+		r.Latest = m.Origin
+	}
+	if c.Offer != 0 {
+		m, err := s.Message(ctx, ledger.MessageID(c.Offer))
+		if err == nil {
+			r.Offer = &m
+		} else if !errors.Is(err, ledger.ErrNotFound) {
+			return Recall{}, err
+		}
+	}
+	return r, nil
+}
+
+// Entry makes the entry of a row that was just committed.
+func (s *Store) Entry(r ledger.Row, c *Conversation) (ledger.Entry, error) {
+	origin, err := ledger.ParseOrigin(r.Origin)
+	if r.Status == "" {
+		r.Status = message.StatusCompleted
+	}
+	return ledger.Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.now.turn(), Origin: origin}, err
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+)
+
+func TestKeys(t *testing.T) {
+	s := opened(t)
+	by := ledger.Change{Actor: "test", Action: "key"}
+	later := time.Now().Add(time.Hour)
+	a, err := s.CreateKey(t.Context(), ledger.Key{Name: "app", Scopes: []string{"agent:run"}}, ledger.NewToken{Hash: []byte("a"), Hint: "aaaa", ExpiresAt: later}, by)
+	if err != nil || a.ID == 0 || !slices.Equal(a.Scopes, []string{"agent:run"}) || !a.Live(time.Now()) || a.Live(later.Add(time.Second)) {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if _, err := s.CreateKey(t.Context(), ledger.Key{Name: "app"}, ledger.NewToken{Hash: []byte("b")}, by); !errors.Is(err, ledger.ErrNameTaken) {
+		t.Errorf("a second key of the name: %v", err)
+	}
+	if _, err := s.CreateKey(t.Context(), ledger.Key{Name: "other"}, ledger.NewToken{Hash: []byte("a")}, by); !errors.Is(err, ledger.ErrTokenTaken) {
+		t.Errorf("a second key of the hash: %v", err)
+	}
+	if _, err := s.RevokeKey(t.Context(), "nobody", by); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("revoke none: %v", err)
+	}
+	if k, err := s.RevokeKey(t.Context(), "app", by); err != nil || k.ID != a.ID {
+		t.Errorf("revoke: %+v, %v", k, err)
+	}
+	if k, err := s.KeyByHash(t.Context(), []byte("a")); err != nil || k.Live(time.Now()) {
+		t.Errorf("revoked: %+v, %v", k, err)
+	}
+	b, err := s.CreateKey(t.Context(), ledger.Key{Name: "app", Scopes: []string{"agent:run"}}, ledger.NewToken{Hash: []byte("c")}, by)
+	if err != nil || b.ID == a.ID {
+		t.Fatalf("the name is free again: %+v, %v", b, err)
+	}
+	if k, err := s.RevokeKey(t.Context(), "1", by); err != nil || k.ID != a.ID { // a second time
+		t.Errorf("revoke by id: %+v, %v", k, err)
+	}
+	if all, err := s.Keys(t.Context(), 0, 10); err != nil || len(all) != 2 || all[0].ID != a.ID {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+	at := time.Now().Truncate(time.Millisecond)
+	if err := s.Touch(t.Context(), nil, nil, ledger.Uses{b.ID: at}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := s.KeyByHash(t.Context(), []byte("c")); err != nil || !k.LastUsedAt.Equal(at) {
+		t.Errorf("used: %+v, %v", k, err)
+	}
+}
+
+// Equal names of two owners are two conversations, whatever they are called.
+func TestThreadsNeverMeet(t *testing.T) {
+	s := opened(t)
+	c, chain := newChannel(t, s, "a")
+	other, _ := newChannel(t, s, "b")
+	seen := map[string]string{}
+	for _, o := range []struct {
+		channel, owner int64
+		name, want     string
+	}{
+		{c.Key, 1, "t", "t"}, {c.Key, 2, "t", "t~2"}, {c.Key, 0, "t", "t~0"}, {c.Key, 3, "u~2", "u~2"}, {c.Key, 1, "u", "u"}, {c.Key, 2, "u", "u~2~2"},
+		{other.Key, 2, "t", "t"},
+	} {
+		if _, err := s.Thread(t.Context(), o.channel, o.owner, o.name); !errors.Is(err, ledger.ErrNotFound) {
+			t.Errorf("%+v: there before: %v", o, err)
+		}
+		for range 2 {
+			if got, err := s.OpenThread(t.Context(), o.channel, o.owner, o.name); err != nil || got != o.want {
+				t.Errorf("%+v: %q, %v", o, got, err)
+			}
+		}
+		if o.channel == c.Key {
+			if before := seen[o.want]; before != "" {
+				t.Errorf("%s is that of %s too", o.want, before)
+			}
+			seen[o.want] = o.name
+		}
+	}
+	// With its messages a thread is forgotten.
+	conv := conversation(t, s, chain, "t")
+	if err := commit(s, &Unit{Conversation: conv, In: &ledger.Row{Text: "x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.change(func(q *db.Queries) error { return q.DeleteConversation(t.Context(), conv.ID) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Thread(context.Background(), c.Key, 1, "t"); !errors.Is(err, ledger.ErrNotFound) {
+		t.Errorf("after its conversation: %v", err)
+	}
+	if _, err := s.Thread(context.Background(), c.Key, 2, "t"); err != nil {
+		t.Errorf("the other's: %v", err)
+	}
+}
+
+// A duplicate is no trouble of the disk.
+func TestDuplicateIsNoTrouble(t *testing.T) {
+	var log bytes.Buffer
+	s, err := Open(t.Context(), t.TempDir(), Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chain := newChannel(t, s, "a")
+	c := conversation(t, s, chain, "c")
+	for i, want := range []error{nil, ledger.ErrDuplicate, ledger.ErrDuplicate} {
+		if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "x", PlatformID: "p"}}); !errors.Is(err, want) {
+			t.Errorf("commit %d: %v", i, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(log.Bytes(), []byte("not stored")) {
+		t.Errorf("logged %s", log.String())
+	}
+}

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+)
+
+// lockFile is held while a host uses a data directory.
+const lockFile = "pontoon.lock"
+
+// Snapshot writes a consistent copy of the database in dir to a new file, also
+// while a host uses it.
+func Snapshot(ctx context.Context, dir, file string) error {
+	path := filepath.Join(dir, File)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	d, err := openSQL(path, "ro", 1, "busy_timeout(10000)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if _, err := d.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
+		return errors.Join(fmt.Errorf("copy database: %w", err), os.Remove(file))
+	}
+	return os.Chmod(file, 0o600)
+}
+
+// examineTime bounds the look at the database before each start: about a
+// gigabyte is read in it.
+const examineTime = 5 * time.Second
+
+// examine refuses a database that is damaged. Of a large one it sees a part.
+func (s *Store) examine(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, examineTime)
+	defer cancel()
+	switch err := examine(ctx, s.admin, "quick_check"); {
+	case err == nil:
+		return nil
+	case ctx.Err() == nil:
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		s.log.Info("the database is large: only a part of it was examined, doctor examines all", "for", examineTime.String())
+		return nil
+	}
+	return ctx.Err()
+}
+
+// examine runs one of SQLite's checks.
+func examine(ctx context.Context, d *sql.DB, pragma string) error {
+	var found string
+	err := d.QueryRowContext(ctx, "PRAGMA "+pragma+"(1)").Scan(&found)
+	switch {
+	case fatality(err) != nil:
+		return fmt.Errorf("%w: %w", fatality(err), err)
+	case err != nil:
+		return fmt.Errorf("database can't be read: %w", err)
+	case found != "ok":
+		return fmt.Errorf("%w: %s", ledger.ErrCorrupt, strings.TrimSpace(found))
+	}
+	return nil
+}
+
+// Check reads all of a database file and says what is wrong with it: nil if it
+// is whole and of a schema that this program knows.
+func Check(ctx context.Context, path string) error {
+	d, err := openSQL(path, "ro", 1, "query_only(1)")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := examine(ctx, d, "integrity_check"); err != nil {
+		return err
+	}
+	have, newest, err := schemas(ctx, d)
+	if err != nil {
+		return err
+	}
+	if have > newest {
+		return fmt.Errorf("database has schema %d, this program knows up to %d", have, newest)
+	}
+	return nil
+}
+
+// EndSessions ends all sessions in a database file that no host uses.
+func EndSessions(ctx context.Context, path string) error {
+	d, err := openSQL(path, "rw", 1)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if there, err := has(ctx, d, "session"); err != nil || !there { // of an older schema
+		return err
+	}
+	if _, err := d.ExecContext(ctx, "DELETE FROM session"); err != nil {
+		return fmt.Errorf("end sessions: %w", err)
+	}
+	return nil
+}
+
+// Lock takes the data directory for whoever is not a host; release it. It is
+// made if need be. The error says if a host uses it.
+func Lock(dir string) (release func() error, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	l := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	held, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s is not writable: %w", dir, err)
+	}
+	if !held {
+		return nil, fmt.Errorf("data directory %s is in use by another host", dir)
+	}
+	return l.Unlock, nil
+}

@@ -1,0 +1,96 @@
+package sqlite
+
+import (
+	"sync"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// unfinished knows the inbound messages whose turn has not ended, and the
+// answers that are still being made. It spares the happy path an UPDATE: a
+// received message that is not in here is handled.
+type unfinished struct {
+	mu   sync.Mutex
+	ids  map[ledger.MessageID]listed
+	last ledger.MessageID // newest committed message
+}
+
+// listed says that a message is on the pending list, where recovery finds it
+// wherever the mark is.
+type listed bool
+
+// note is told of all that was committed.
+func (o *unfinished) note(units []*Unit) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, u := range units {
+		o.noteOne(u)
+	}
+}
+
+// noteOne is note for one unit. The mutex must be held.
+func (o *unfinished) noteOne(u *Unit) {
+	if u.Conversation == nil {
+		return
+	}
+	if u.In != nil {
+		o.last = u.In.ID
+		if u.In.State == ledger.Received && len(u.Out) == 0 {
+			o.ids[u.In.ID] = false
+		}
+		if !u.In.Aside {
+			u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
+		}
+	}
+	chain := u.Conversation.Chain
+	for i := range u.Out {
+		o.last = u.Out[i].ID
+		if u.Out[i].Status == message.StatusStreaming {
+			o.ids[o.last] = false
+		}
+		if u.Out[i].State == ledger.Sent {
+			chain.lastOut.Store(int64(o.last))
+		}
+	}
+	for _, s := range u.Settle {
+		switch {
+		case s.State == ledger.Received:
+			o.ids[s.ID] = listed(s.Tracked)
+		case s.Content == nil || s.Content.Status != message.StatusStreaming:
+			delete(o.ids, s.ID)
+		}
+	}
+}
+
+func (o *unfinished) add(id ledger.MessageID, on listed) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ids[id] = on
+}
+
+func (o *unfinished) remove(id ledger.MessageID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.ids, id)
+}
+
+func (o *unfinished) has(id ledger.MessageID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.ids[id]
+	return ok
+}
+
+// mark is the newest message up to which all are finished, or listed.
+func (o *unfinished) mark() ledger.MessageID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	mark := o.last
+	for id, on := range o.ids {
+		if !on {
+			mark = min(mark, id-1)
+		}
+	}
+	return mark
+}
