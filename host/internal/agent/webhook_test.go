@@ -314,7 +314,7 @@ func TestWebhookTimeout(t *testing.T) {
 	defer close(over)
 	a := webhook(t, configOf(url, field+`,"attempts":2`))
 	a.timeout = 30 * time.Millisecond
-	if err := a.Handle(t.Context(), asked("x"), new(spoken)); !errors.Is(err, hub.ErrLeft) || calls.Load() != 2 {
+	if err := a.Handle(t.Context(), asked("x"), new(spoken)); !errors.Is(err, hub.ErrLate) || errors.Is(err, hub.ErrAway) || calls.Load() != 2 {
 		t.Errorf("%v after %d calls", err, calls.Load())
 	}
 	// The user stops: the call ends at once, and is no fault of the agent's.
