@@ -49,6 +49,7 @@ var AGUIFields = []Field{
 	headersField,
 	{"timeout", "duration", false, "Of a run, 1s to 1h; 10m unless said otherwise"},
 	{"idle_timeout", "duration", false, "How long it may be silent; 2m unless said otherwise"},
+	turnsField,
 	{"history", "number", false, "Most messages that a run is given, 1 to 500; 50 unless said otherwise"},
 	{"forwarded_props", "json", false, "forwardedProps of runs whose message has none; agents of AG-UI before 1.0 mostly want {}"},
 	privateField,
@@ -118,17 +119,17 @@ func (a *AGUI) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	if err != nil {
 		return fmt.Errorf("agui: encode run: %w", err)
 	}
-	limit, cancel := context.WithTimeoutCause(ctx, a.config.Timeout.or(runTimeout), errors.New("the run took too long"))
+	limit, cancel := context.WithTimeoutCause(ctx, a.config.Timeout.or(runTimeout), fmt.Errorf("%w: the run took too long", hub.ErrLate))
 	defer cancel()
 	alive, stop := context.WithCancelCause(limit)
 	defer stop(nil)
-	resp, err := try(alive, a.remote, func() (*http.Response, error) { return a.begin(alive, string(body)) })
+	resp, err := try(alive, a.remote, &t, func() (*http.Response, error) { return a.begin(alive, string(body)) })
 	if err != nil {
 		return fmt.Errorf("agui: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	idle := a.config.IdleTimeout.or(runIdle)
-	silence := time.AfterFunc(idle, func() { stop(fmt.Errorf("the agent was silent for %s", idle)) })
+	silence := time.AfterFunc(idle, func() { stop(fmt.Errorf("%w: it was silent for %s", hub.ErrLate, idle)) })
 	defer silence.Stop()
 	err = newRun(ctx, input.RunID, r).read(&beating{resp.Body, func() { silence.Reset(idle) }})
 	switch cause := context.Cause(alive); {

@@ -154,8 +154,8 @@ func TestAGUITimes(t *testing.T) {
 		far    func(int, http.ResponseWriter, *http.Request, []byte)
 		change func(*AGUIConfig)
 	}{
-		"the agent was silent for 30ms": {silent, func(c *AGUIConfig) { c.IdleTimeout = Period(30 * time.Millisecond) }},
-		"the run took too long":         {busy, func(c *AGUIConfig) { c.Timeout = Period(300 * time.Millisecond) }},
+		"it was silent for 30ms": {silent, func(c *AGUIConfig) { c.IdleTimeout = Period(30 * time.Millisecond) }},
+		"the run took too long":  {busy, func(c *AGUIConfig) { c.Timeout = Period(300 * time.Millisecond) }},
 	} {
 		url, _ := far(t, func(n int, w http.ResponseWriter, r *http.Request, body []byte) {
 			w.Header().Set("Content-Type", "text/event-stream")

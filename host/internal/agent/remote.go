@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +25,7 @@ import (
 const (
 	maxHeaderFields = 32
 	maxHeaderBytes  = 8 << 10
+	maxAtOnce       = 1024             // turns
 	maxRetryAfter   = time.Minute      // an agent that wants longer is away
 	tripAfter       = 5                // failures in a row, whatever turns they were of
 	restAfterTrip   = 10 * time.Second // less than the hub waits before it asks again
@@ -33,11 +36,13 @@ type Remote struct {
 	URL          string            `json:"url"`
 	Headers      map[string]string `json:"headers,omitempty"`
 	AllowPrivate safehttp.Networks `json:"allow_private"`
+	MaxTurns     int               `json:"max_turns,omitempty"` // that it has at once; 0 = hub.DefaultMaxTurns
 }
 
 // The fields that Remote has, as operators are asked for them.
 var (
 	urlField     = Field{"url", "url", true, "Where the host calls it. https, unless it is on this machine and allowed below"}
+	turnsField   = Field{"max_turns", "number", false, "Most turns that it has at once, 1 to 1024; 64 unless said otherwise. Others wait"}
 	headersField = Field{"headers", "headers", false, "Sent with each call, such as Authorization"}
 	privateField = Field{"allow_private", "networks", false, "Networks of private addresses that it may be in, such as 127.0.0.1/32; none = public addresses only"}
 )
@@ -46,6 +51,9 @@ var (
 func (r *Remote) check() error {
 	if _, err := r.AllowPrivate.CheckURL(r.URL); err != nil {
 		return fmt.Errorf("url: %w", err)
+	}
+	if r.MaxTurns < 0 || r.MaxTurns > maxAtOnce {
+		return fmt.Errorf("max_turns: found %d, expected 1 to %d", r.MaxTurns, maxAtOnce)
 	}
 	if len(r.Headers) > maxHeaderFields {
 		return fmt.Errorf("headers: found %d, expected at most %d", len(r.Headers), maxHeaderFields)
@@ -130,10 +138,13 @@ func newRemote(c Remote, o safehttp.Options, tries uint) *remote {
 func (r *remote) arm() {
 	r.breaker = gobreaker.NewTwoStepCircuitBreaker[any](gobreaker.Settings{
 		Timeout: r.rest, ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
-		IsSuccessful: func(err error) bool { return !isAbsence(err) },
+		IsSuccessful: func(err error) bool { return !isAbsence(err) || isLate(err) }, // who is slow is there
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) },
 	})
 }
+
+// MaxTurns implements hub.Limited.
+func (r *remote) MaxTurns() int { return cmp.Or(r.Remote.MaxTurns, hub.DefaultMaxTurns) }
 
 // Close implements io.Closer.
 func (r *remote) Close() error {
@@ -181,9 +192,15 @@ func (e *begunError) Error() string { return e.err.Error() }
 func (e *begunError) Unwrap() error { return e.err }
 
 // try runs call until it succeeds, fails in a way that trying again does not
-// mend, or was tried often enough. An agent that is not there is hub.ErrAway.
-func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, error) {
+// mend, or was tried often enough, with the attempts that the turn had before. An
+// agent that is not there is hub.ErrAway, one that is too slow hub.ErrLate.
+func try[T any](ctx context.Context, r *remote, t *hub.Turn, call func() (T, error)) (T, error) {
 	given := false
+	left := int(r.tries) - t.Late //nolint:gosec // G115: at most 10
+	if left <= 0 {
+		var none T
+		return none, fmt.Errorf("%w: %d attempts were made before", hub.ErrLate, t.Late)
+	}
 	out, err := backoff.Retry(ctx, func() (T, error) {
 		done, err := r.breaker.Allow()
 		if err != nil { // it is broken: no use to ask it now
@@ -202,9 +219,12 @@ func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, erro
 		}
 		over = true
 		done(err)
+		if isLate(err) {
+			t.IsLate(err)
+		}
 		given = given || mayBeGiven(err)
 		return out, retryable(err)
-	}, backoff.WithMaxTries(r.tries), backoff.WithMaxElapsedTime(0), backoff.WithBackOff(&backoff.ExponentialBackOff{
+	}, backoff.WithMaxTries(uint(left)), backoff.WithMaxElapsedTime(0), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: r.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 30 * time.Second,
 	}))
 	var asked *backoff.RetryAfterError
@@ -213,6 +233,8 @@ func try[T any](ctx context.Context, r *remote, call func() (T, error)) (T, erro
 		return out, nil
 	case context.Cause(ctx) != nil:
 		return out, context.Cause(ctx)
+	case isLate(err):
+		return out, fmt.Errorf("%w: %w", hub.ErrLate, err)
 	case errors.As(err, &asked), isAway(err):
 		err = fmt.Errorf("%w: %w", hub.ErrAway, err)
 	}
@@ -242,14 +264,35 @@ func retryable(err error) error {
 // mayBeGiven reports the errors of a call that the agent may know of all the same.
 func mayBeGiven(err error) bool {
 	var s *statusError
-	var op *net.OpError
+	var unreached *unreachedError
 	switch {
-	case err == nil:
+	case err == nil, errors.As(err, &unreached):
 		return false
 	case errors.As(err, &s):
 		return s.code == http.StatusBadGateway || s.code == http.StatusGatewayTimeout || s.code == http.StatusRequestTimeout
 	}
-	return !errors.As(err, &op) || op.Op != "dial"
+	return true
+}
+
+// unreachedError is the error of a call for which there was no connection.
+type unreachedError struct{ err error }
+
+func (e *unreachedError) Error() string { return e.err.Error() }
+func (e *unreachedError) Unwrap() error { return e.err }
+
+// isLate reports the errors of a call that reached the agent, or what stands before
+// it, and was not answered in time.
+func isLate(err error) bool {
+	var s *statusError
+	var unreached *unreachedError
+	var late net.Error
+	switch {
+	case err == nil, errors.As(err, &unreached), errors.Is(err, context.Canceled):
+		return false
+	case errors.As(err, &s):
+		return s.code == http.StatusGatewayTimeout
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &late) && late.Timeout()
 }
 
 // isAway reports what an agent that comes back later does not do again; one
@@ -270,6 +313,8 @@ func isAway(err error) bool {
 // post sends body and returns the answer if it is a success. The caller closes
 // its body.
 func (r *remote) post(ctx context.Context, body string, header http.Header) (*http.Response, error) {
+	reached := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached = true }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, strings.NewReader(body))
 	if err != nil {
 		return nil, &answerError{errors.New("the url can't be called")}
@@ -281,6 +326,9 @@ func (r *remote) post(ctx context.Context, body string, header http.Header) (*ht
 		req.Header.Set(name, value)
 	}
 	resp, err := r.client.Do(req)
+	if err != nil && !reached {
+		return nil, &unreachedError{plain(err)}
+	}
 	if err != nil {
 		return nil, plain(err)
 	}

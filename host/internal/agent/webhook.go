@@ -49,7 +49,8 @@ var WebhookFields = []Field{
 	{"secrets", "secrets", false, "Further secrets that sign as well, while one is changed"},
 	headersField,
 	{"timeout", "duration", false, "Of one attempt, 1s to 5m; 30s unless said otherwise"},
-	{"attempts", "number", false, "Of one turn; 5 unless said otherwise"},
+	{"attempts", "number", false, "Of one turn; 5 unless said otherwise. A turn that none of them answered in time fails"},
+	turnsField,
 	privateField,
 }
 
@@ -121,8 +122,9 @@ type Webhook struct {
 }
 
 var (
-	_ hub.Agent = (*Webhook)(nil)
-	_ io.Closer = (*Webhook)(nil)
+	_ hub.Agent   = (*Webhook)(nil)
+	_ hub.Limited = (*Webhook)(nil)
+	_ io.Closer   = (*Webhook)(nil)
 )
 
 // NewWebhook makes the agent of a config. Close must be called.
@@ -153,7 +155,7 @@ func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 		return err
 	}
 	body := string((&agentwire.FromHost{Type: agentwire.TypeTurn, Turn: frame}).Append(nil))
-	raw, err := try(ctx, w.remote, func() ([]byte, error) { return w.ask(ctx, frame.TurnID, body) })
+	raw, err := try(ctx, w.remote, &t, func() ([]byte, error) { return w.ask(ctx, frame.TurnID, body) })
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}

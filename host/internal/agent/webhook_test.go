@@ -18,6 +18,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 )
 
@@ -275,20 +276,17 @@ func TestBreaker(t *testing.T) {
 	if calls.Load() != tripAfter {
 		t.Errorf("%d calls, expected that the breaker let %d through", calls.Load(), tripAfter)
 	}
-	for end := time.Now().Add(10 * time.Second); calls.Load() == tripAfter; time.Sleep(time.Millisecond) {
-		if err := handle(); !errors.Is(err, hub.ErrAway) || time.Now().After(end) {
+	await.Until(t, "the agent is asked after a rest", func() bool {
+		if err := handle(); !errors.Is(err, hub.ErrAway) {
 			t.Fatal(err)
 		}
-	}
+		return calls.Load() != tripAfter
+	})
 	if calls.Load() != tripAfter+1 {
 		t.Errorf("%d calls after the rest, expected one", calls.Load()-tripAfter)
 	}
 	broken.Store(false)
-	for end := time.Now().Add(10 * time.Second); handle() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it is never asked again")
-		}
-	}
+	await.Until(t, "it is asked again", func() bool { return handle() == nil })
 	if err := handle(); err != nil {
 		t.Error(err)
 	}
@@ -316,7 +314,7 @@ func TestWebhookTimeout(t *testing.T) {
 	defer close(over)
 	a := webhook(t, configOf(url, field+`,"attempts":2`))
 	a.timeout = 30 * time.Millisecond
-	if err := a.Handle(t.Context(), asked("x"), new(spoken)); !errors.Is(err, hub.ErrLeft) || calls.Load() != 2 {
+	if err := a.Handle(t.Context(), asked("x"), new(spoken)); !errors.Is(err, hub.ErrLate) || errors.Is(err, hub.ErrAway) || calls.Load() != 2 {
 		t.Errorf("%v after %d calls", err, calls.Load())
 	}
 	// The user stops: the call ends at once, and is no fault of the agent's.

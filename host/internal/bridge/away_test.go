@@ -48,7 +48,7 @@ func (h *host) agentAway(channel string) bool {
 			Since *time.Time `json:"agent_away_since"`
 		}
 	}](h, "GET", "/channels/"+channel, "", 200).Health
-	if health.Away != (health.Since != nil) || health.Since != nil && time.Since(*health.Since) > time.Minute {
+	if !health.Away && health.Since != nil || health.Since != nil && time.Since(*health.Since) > time.Minute {
 		h.t.Errorf("away is %v, since %v", health.Away, health.Since)
 	}
 	return health.Away

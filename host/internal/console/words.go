@@ -34,6 +34,7 @@ var reasons = map[string]saying{
 	"ttl":                  {"Waited too long", "Nobody took it for as long as a message may wait in this channel.", "Attach an adapter, then replay it; the channel's queue says how long messages wait.", warning},
 	"frame_too_large":      {"Too large", "It does not fit into what the adapter can take, not even in its plainest form.", "Send something smaller: a replay fails in the same way.", fault},
 	"agent_away":           {"Agent away", "The agent could not be reached for as long as a message may wait in this channel, or too many waited already.", "Bring the agent back, or give the channel another one; then replay it.", fault},
+	"agent_timeout":        {"Agent too slow", "The agent had the message, as often as it may, and did not answer in the time that its settings give it.", "Find out what takes the agent so long, or raise its timeout; then replay it.", fault},
 }
 
 // happenings explains what the story of a message is made of, beside states.
@@ -41,6 +42,7 @@ var happenings = map[string]string{
 	"committed":       "Committed: it is on the disk",
 	"replayed":        "An operator sent it again",
 	"agent failed":    "The agent failed",
+	"agent late":      "The agent did not answer in time",
 	"ambiguous":       "The adapter can't say what became of it",
 	"refused":         "The adapter refused it for good",
 	"refused for now": "The adapter refused it for now: it is tried again later",

@@ -17,6 +17,10 @@ var ErrAway = errors.New("the agent is away")
 // the turn again, marked repeated.
 var ErrLeft = fmt.Errorf("%w: it left before its turn was over", ErrAway)
 
+// ErrLate is the error of a turn that its agent did not answer in time, as often as
+// it may be asked. Such an agent is slow, and not away: nobody else's turn waits.
+var ErrLate = errors.New("the agent did not answer in time")
+
 // Presence is implemented by an agent that knows whether it can be asked now. It
 // calls AgentBack and AgentGone when that changes. Of any other agent the hub
 // learns it by ErrAway, and asks again now and then.
@@ -79,12 +83,22 @@ func (a *absences) forget(name string) bool {
 
 // known reports whether an agent is known to be away.
 func (a *absences) known(name string) bool {
+	_, known := a.since(name)
+	return known
+}
+
+// since is when an agent was first found to be away; false = it is not known to be.
+func (a *absences) since(name string) (time.Time, bool) {
 	if a.any.Load() == 0 {
-		return false
+		return time.Time{}, false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.names[name] != nil
+	known := a.names[name]
+	if known == nil {
+		return time.Time{}, false
+	}
+	return known.since, true
 }
 
 // due lists who is to be asked again, and counts them as asked.
@@ -122,7 +136,6 @@ func (h *Hub) gone(name string, returns uint64) bool {
 func (h *Hub) AgentBack(name string) {
 	h.absences.forget(name)
 	h.Events.publish(Event{Type: EventAgentAttached, Agent: name, Since: time.Now()})
-	var waiting []wait
 	for _, c := range h.all() {
 		ch := c.lock()
 		for _, conv := range ch.conversations {
@@ -130,10 +143,9 @@ func (h *Hub) AgentBack(name string) {
 				conv.told = ""
 			}
 		}
-		waiting = ch.turns.wake(waiting, math.MaxInt, func(conv *conversation) bool { return conv.absent == name })
+		ch.turns.wake(math.MaxInt, func(conv *conversation) bool { return conv.absent == name })
 		ch.unlock()
 	}
-	h.resume(waiting)
 }
 
 // AgentChanged says that the roster's agent of that name is another one now, or
@@ -153,28 +165,24 @@ func (h *Hub) AgentChanged(name string) {
 	default: // a turn that the one before leaves unfinished goes on with this one
 		h.absences.returns.Add(1)
 	}
-	h.reroute(h.all())
+	for _, c := range h.all() {
+		c.reroute()
+	}
+	h.admit(h.agents.of(name), 0) // it may have more turns at once now
 }
 
-// AgentAway says since when an agent can't be asked, as far as that is known.
+// AgentAway reports whether an agent can't be asked, and since when; zero = that is
+// not known, as nobody has asked it.
 func (h *Hub) AgentAway(name string) (since time.Time, away bool) {
 	if name == AgentNone {
 		return time.Time{}, false
 	}
 	agent, ok := h.Agents.Agent(name)
-	if !ok {
-		since, _, _ = h.absences.note(name, h.absences.returns.Load())
-		return since, true
-	}
-	if p, ok := agent.(Presence); ok {
+	if p, says := agent.(Presence); says {
 		return p.Away()
 	}
-	h.absences.mu.Lock()
-	defer h.absences.mu.Unlock()
-	if known := h.absences.names[name]; known != nil {
-		return known.since, true
-	}
-	return time.Time{}, false
+	since, known := h.absences.since(name)
+	return since, known || !ok
 }
 
 // answers notes that an agent answered that was away.
@@ -202,12 +210,13 @@ func (h *Hub) askAgain(now time.Time) {
 			}
 			continue
 		}
-		var first []wait
 		for _, c := range h.all() {
 			ch := c.lock()
-			first = ch.turns.wake(first, 1, func(conv *conversation) bool { return conv.absent == name })
+			n := ch.turns.wake(1, func(conv *conversation) bool { return conv.absent == name })
 			ch.unlock()
+			if n > 0 {
+				break
+			}
 		}
-		h.resume(first)
 	}
 }

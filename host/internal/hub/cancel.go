@@ -71,5 +71,8 @@ func (c *Channel) abandon() {
 			conv.cancel(ErrChannelGone)
 		}
 	}
+	for conv := range ch.turns.inLine {
+		ch.turns.step(conv)
+	}
 	ch.turns.absent, ch.turns.parked = nil, nil
 }

@@ -157,8 +157,9 @@ type conversation struct {
 	cancel  context.CancelCauseFunc // of the running turn; nil between turns
 	asked   string                  // the agent of the running turn
 
-	absent string // the agent that the turns wait for; "" = none. It is in Channel.absent, and nothing runs
-	told   string // the agent that the user was told is away
+	line   *standing // where it waits for a place for its next turn; nil = it does not
+	absent string    // the agent that the turns wait for; "" = none. It is in Channel.absent, and nothing runs
+	told   string    // the agent that the user was told is away
 
 	stopNext bool // /stop came before the turn that it means
 

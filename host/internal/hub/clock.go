@@ -20,6 +20,7 @@ func (h *Hub) clock(ages *ages) {
 			ages.look(h.Store.NewID)
 			for _, c := range h.all() {
 				c.unstick()
+				c.drainAgain()
 				c.overdue(now)
 				c.expire(now, ages)
 				c.giveUp(now)
@@ -69,10 +70,11 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 	ch.queue.lookDeep()
 	ttl := ch.policy.ttl(c.hub.TTL)
 	// Not while messages change their place: one that ends already would end twice.
-	look := ch.queue.backlog > 0 && ch.queue.requeuing == 0 && now.Sub(ch.queue.looked) >= min(expireEvery, ttl/4) && (ch.taker() == nil || ch.taker().acked())
+	look := ch.queue.backlog > 0 && ch.queue.requeuing == 0 && now.Sub(ch.queue.looked) >= min(expireEvery, ttl/4) && ch.queue.mayExpire()
 	if look {
 		ch.queue.looked = now
 	}
+	drains := ch.queue.drains
 	ch.unlock()
 	if !look {
 		return
@@ -82,9 +84,9 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		if err != nil {
 			return err
 		}
-		ch = c.lock()
+		ch := c.lock()
 		l := ch.queue.lanes[conv.Key]
-		if ch.taker() == nil || l != nil && l.Drop(e.ID) {
+		if l != nil && l.Drop(e.ID) || l == nil && ch.queue.drains == drains && ch.queue.mayExpire() && !ch.taker().acked() {
 			ch.queue.end(conv, e.ID)
 		}
 		ch.release(conv)
@@ -95,6 +97,10 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		c.hub.Log.Warn("queue not looked through", "channel", c.name(), "error", err)
 	}
 }
+
+// mayExpire reports whether what waits too long can be taken from the queue: not
+// while it is written to somebody who does not acknowledge.
+func (q *queue) mayExpire() bool { return q.taker().acked() || !q.draining }
 
 // eachOld calls fn for the queued messages that have waited for ttl since they were
 // made, or replayed.

@@ -26,24 +26,36 @@ func (q *queue) drain() {
 		return
 	}
 	q.draining = q.c.hub.spawn(q.c.drainAll)
+	q.drains++
+}
+
+// drainAgain begins a drain once more that failed.
+func (c *Channel) drainAgain() {
+	ch := c.lock()
+	defer ch.unlock()
+	if ch.queue.stalled {
+		ch.queue.drain()
+	}
 }
 
 // drainAll takes queued messages in commit order until there are none, or
-// nobody to take them. A commit that fails leaves the rest for the next attach
-// or send.
+// nobody to take them. After a commit that fails the clock begins anew.
 func (c *Channel) drainAll() {
 	for {
 		err := c.drainOnce()
 		ch := c.lock()
-		more := ch.queue.again && (err == nil || errors.Is(err, errNobody)) // somebody may have come since
+		failed := err != nil && !errors.Is(err, errNobody)
+		more := ch.queue.again && !failed // somebody may have come since
 		ch.queue.again, ch.queue.draining = false, more
+		news := failed && !ch.queue.stalled
+		ch.queue.stalled = failed
 		name := ch.policy.Name
 		ch.unlock()
 		if more {
 			continue
 		}
-		if err != nil && !errors.Is(err, errNobody) && c.hub.ctx.Err() == nil {
-			c.hub.Log.Error("queue not written", "channel", name, "error", err)
+		if news && c.hub.ctx.Err() == nil {
+			c.hub.Log.Error("queue not written: it is tried again each second", "channel", name, "error", err)
 		}
 		return
 	}

@@ -25,7 +25,7 @@ import (
 const (
 	maxConversations = 4096 // idle ones beyond this are forgotten and read again
 	maxWaitingTurns  = 256  // of one conversation
-	maxTurns         = 1024 // that run at once
+	maxResting       = 1024 // goroutines that wait for the next turn
 )
 
 // TypingDelay is how long a turn runs before the user is shown that it does.
@@ -45,6 +45,7 @@ const AgentNone = "none"
 type Turn struct {
 	ID           ledger.MessageID
 	Repeated     bool // handed over before, when the host stopped
+	Late         int  // attempts that the agent did not answer in time, see IsLate
 	Channel      string
 	Conversation string
 	UserID       string
@@ -124,13 +125,11 @@ type Options struct {
 type Hub struct {
 	Options
 	Events Events
-	slots  chan struct{}
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	absences absences
-	resuming chan struct{} // held by each conversation that goes on, see resume
 
 	rested  chan func() // to goroutines that have done their work
 	resting atomic.Int32
@@ -147,7 +146,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, slots: make(chan struct{}, maxTurns), resuming: make(chan struct{}, maxResuming), rested: make(chan func())}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func())}
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -210,7 +209,7 @@ func (h *Hub) work(fn func()) {
 	for {
 		fn()
 		fn = nil
-		if h.resting.Add(1) > maxTurns {
+		if h.resting.Add(1) > maxResting {
 			h.resting.Add(-1)
 			return
 		}
@@ -260,7 +259,7 @@ func (h *Hub) known(key int64) *Channel {
 func (h *Hub) Update(row ledger.Channel) {
 	if c := h.known(row.Key); c != nil {
 		c.update(row)
-		h.reroute([]*Channel{c})
+		c.reroute()
 	}
 }
 
@@ -304,7 +303,10 @@ func (h *Hub) Recover(ctx context.Context) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		job := h.recovered(e)
+		job, err := h.recovered(ctx, e)
+		if err != nil {
+			return n, err
+		}
 		ch := c.lock()
 		conv.turns++
 		if job.told {

@@ -17,15 +17,6 @@ const (
 	noticeLate = "The agent did not come back in time, so your message was not answered. Please send it again."
 )
 
-// maxResuming is how many conversations at once go on whose agent came back.
-const maxResuming = maxTurns / 4
-
-// wait is a conversation whose turns wait for their agent.
-type wait struct {
-	c    *Channel
-	conv *conversation
-}
-
 // parking is what became of a turn; the first three, of one whose agent is away.
 type parking int
 
@@ -129,51 +120,30 @@ func (c *Channel) whole(ctx context.Context, job *turnJob) error {
 	return nil
 }
 
-// wake ends the wait of the conversations that pick picks, of most at most; resume
-// must follow.
-func (t *turns) wake(to []wait, most int, pick func(*conversation) bool) []wait {
+// wake hands over the turns of the conversations that pick picks, of most at most;
+// it returns how many there were.
+func (t *turns) wake(most int, pick func(*conversation) bool) (n int) {
 	for conv := range t.absent {
-		if len(to) < most && pick(conv) {
+		if n == most {
+			break
+		}
+		if pick(conv) {
 			delete(t.absent, conv)
-			conv.absent, conv.running = "", true
-			to = append(to, wait{t.c, conv})
+			conv.absent = ""
+			t.runWaiting(conv)
+			n++
 		}
 	}
-	return to
-}
-
-// resume runs the turns of conversations that waited, not too many at once.
-func (h *Hub) resume(waiting []wait) {
-	if len(waiting) == 0 {
-		return
-	}
-	h.spawn(func() {
-		for _, w := range waiting {
-			select {
-			case h.resuming <- struct{}{}:
-			case <-h.ctx.Done():
-				return
-			}
-			if !h.spawn(func() {
-				defer func() { <-h.resuming }()
-				w.c.runTurns(w.conv)
-			}) {
-				return
-			}
-		}
-	})
+	return n
 }
 
 // reroute hands over what waits for an agent that is not its conversation's any
 // more.
-func (h *Hub) reroute(channels []*Channel) {
-	var waiting []wait
-	for _, c := range channels {
-		ch := c.lock()
-		waiting = ch.turns.wake(waiting, math.MaxInt, func(conv *conversation) bool { return ch.agentName(conv) != conv.absent })
-		ch.unlock()
-	}
-	h.resume(waiting)
+func (c *Channel) reroute() {
+	ch := c.lock()
+	defer ch.unlock()
+	ch.turns.restand()
+	ch.turns.wake(math.MaxInt, func(conv *conversation) bool { return ch.agentName(conv) != conv.absent })
 }
 
 // drop ends turns that wait for their agent: those that pick picks.
@@ -194,6 +164,7 @@ func (t *turns) drop(conv *conversation, as ledger.State, why ledger.Reason, pic
 	clear(conv.waiting[len(left):])
 	if conv.waiting = left; len(left) == 0 {
 		delete(t.absent, conv)
+		t.step(conv)
 		conv.absent = ""
 	}
 	return last, n

@@ -18,6 +18,7 @@ const maxHistory = 1000
 type past struct {
 	c    *Channel
 	conv *conversation
+	r    *reply // nil = the agent is asked for an answer in the message's own commit
 }
 
 // Envelope is the turn's message as those outside the host see it.

@@ -16,6 +16,8 @@ type queue struct {
 	requeued  bool      // some went back since drainOnce began
 	draining  bool      // drainAll runs …
 	again     bool      // … and must look once more
+	drains    int       // that began
+	stalled   bool      // the last drain failed: the clock begins another
 	looked    time.Time // through the queue, for what is too old
 	peak      int       // the longest queue since TakePeaks
 

@@ -3,7 +3,9 @@ package hub_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -110,6 +112,35 @@ type bed struct {
 	hub   *hub.Hub
 	row   ledger.Channel
 	dir   string
+	log   *logged
+}
+
+// logged is what a hub logs.
+type logged struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+
+// wantLogged waits until a line has the text.
+func (b *bed) wantLogged(text string) {
+	b.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		b.log.mu.Lock()
+		all := b.log.all.String()
+		b.log.mu.Unlock()
+		if strings.Contains(all, text) {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("logged %q, expected %q", all, text)
+		}
+	}
 }
 
 func newBed(t *testing.T) *bed {
@@ -140,14 +171,15 @@ func newBedWith(t *testing.T, o sqlite.Options, agent hub.Agent) *bed {
 		name = "agent"
 		agents[name] = agent
 	}
-	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Agents: agents})
+	log := new(logged)
+	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Agents: agents, Log: slog.New(slog.NewTextHandler(log, nil))})
 	t.Cleanup(h.Close)
 	row, err := st.CreateChannel(t.Context(), ledger.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: name, Queue: true},
 		nil, ledger.Change{Actor: "test", Action: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bed{t, st, h, row, dir}
+	return &bed{t, st, h, row, dir, log}
 }
 
 func (b *bed) attach(p *port) *hub.Attachment {
@@ -172,15 +204,13 @@ func (b *bed) wantWritten(log *written, n int) {
 	for i := range n {
 		want = append(want, fmt.Sprint(i))
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		got := log.list()
-		if slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(end) || len(got) > n {
+	var got []string
+	await.UntilElse(b.t, func() bool {
+		if got = log.list(); len(got) > n {
 			b.t.Fatalf("written: %v, want %d in order", got, n)
 		}
-	}
+		return slices.Equal(got, want)
+	}, func() string { return fmt.Sprintf("%d written in order: %v", n, got) })
 }
 
 // What a port refused, and what it gave back, goes to the next one before all

@@ -128,7 +128,7 @@ func (f *inbound) done(r sqlite.Result) {
 	}
 	ch.unlock()
 	if r.Err == nil && f.unit.Set != nil {
-		c.hub.reroute([]*Channel{c})
+		c.reroute()
 	}
 	if !kept {
 		f.a.port.Settled(f.ref, refusal())

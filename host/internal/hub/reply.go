@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -136,7 +137,13 @@ func (r *reply) answered() (sent, posted bool) {
 }
 
 // apologize tells the user that no answer comes.
-func (r *reply) apologize() { r.tell("Sorry, no answer could be made. Please try again.") }
+func (r *reply) apologize(why error) {
+	if errors.Is(why, ErrLate) {
+		r.tell("Sorry, the agent did not answer in time. Please try again.")
+		return
+	}
+	r.tell("Sorry, no answer could be made. Please try again.")
+}
 
 // Stream implements Reply. A far end that shows no streams gets the final
 // message alone.

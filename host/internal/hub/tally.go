@@ -34,6 +34,7 @@ var Outcomes = [...]Outcome{
 	{ledger.Out, ledger.Expired, ledger.ReasonTTL},
 	{ledger.In, ledger.Failed, ledger.ReasonRejected},
 	{ledger.In, ledger.Failed, ledger.ReasonAgentAway},
+	{ledger.In, ledger.Failed, ledger.ReasonAgentTimeout},
 	{ledger.In, ledger.Failed, ledger.ReasonUnknownOutcome},
 }
 
@@ -92,10 +93,11 @@ func (ch *locked) arrived(p *Parcel, now time.Time) {
 	}
 }
 
-// AgentTally is what an agent did since the process began. Turns that a pure
+// AgentTally is what an agent did since the process began, and does now. Turns that a pure
 // agent answers in the message's own commit are not counted.
 type AgentTally struct {
 	name   string
+	places places
 	turns  [len(TurnEnds)]atomic.Uint64
 	took   tally.Histogram
 	first  tally.Histogram // until a turn's first streamed text

@@ -28,17 +28,23 @@ type turnJob struct {
 	brief  bool      // only the id is kept: see whole
 	listed bool      // the disk knows that it waits for its agent
 	told   bool      // the user was told
+	late   int       // attempts that were not answered in time
 }
 
 // recovered is the turn of a message that was open when the host stopped.
-func (h *Hub) recovered(e ledger.OpenMessage) turnJob {
+func (h *Hub) recovered(ctx context.Context, e ledger.OpenMessage) (turnJob, error) {
 	job := repeat(e.Entry)
 	begun := e.ID.Time()
 	if e.SettledAt.After(begun) { // replayed since
 		begun = e.SettledAt
 	}
 	job.listed, job.told, job.since = e.Listed, e.Told, time.Now().Add(-max(0, h.Now().Sub(begun)))
-	return job
+	if !e.Listed {
+		return job, nil
+	}
+	var err error
+	job.late, err = h.lateness(ctx, e.ID)
+	return job, err
 }
 
 // repeat is the turn of a message that is handed over once more.
@@ -64,13 +70,19 @@ func (t *turns) start(conv *conversation, job turnJob) {
 	t.runWaiting(conv)
 }
 
-// runWaiting lets the conversation's turns run, if nothing stands against it.
+// runWaiting lets the conversation's turns run, if nothing stands against it and
+// their agent has a place.
 func (t *turns) runWaiting(conv *conversation) {
-	if conv.running || conv.mending || conv.absent != "" || len(conv.waiting) == 0 {
+	if conv.running || conv.mending || conv.absent != "" || conv.line != nil || len(conv.waiting) == 0 {
+		return
+	}
+	agent := t.tallyOf(t.agentName(conv))
+	if s := agent.take(t.c.hub.maxTurns(agent.name), t.c, conv); s != nil {
+		t.stand(conv, s)
 		return
 	}
 	// A turn that can't start any more is handed over at the next start.
-	conv.running = t.c.hub.spawn(func() { t.c.runTurns(conv) })
+	conv.running = t.c.hub.spawn(func() { t.c.runTurns(conv, agent) })
 }
 
 // parkedTurn is a turn that waits for its channel's adapter to come back.
@@ -87,12 +99,13 @@ func (t *turns) unpark() {
 	t.parked = nil
 }
 
-// stop cancels the running turn, or those that wait for an agent that is away.
+// stop cancels the running turn, or those that wait for an agent that is away or
+// has no place.
 func (t *turns) stop(conv *conversation) {
 	switch {
 	case conv.cancel != nil:
 		conv.cancel(ErrStopped)
-	case conv.absent != "":
+	case conv.absent != "", conv.line != nil:
 		t.drop(conv, ledger.Handled, "", func(*turnJob) bool { return true })
 	case conv.turns > conv.posted:
 		conv.stopNext = true // its commit is still under way
@@ -102,36 +115,34 @@ func (t *turns) stop(conv *conversation) {
 // fewTurns are moved up when the first goes, so that those to come find room.
 const fewTurns = 32
 
-// runTurns runs a conversation's turns one after the other until none waits.
-func (c *Channel) runTurns(conv *conversation) {
-	for {
+// runTurns runs a conversation's turns one after the other until none waits, on a
+// place of the agent that they are for.
+func (c *Channel) runTurns(conv *conversation, agent *AgentTally) {
+	for ran := false; ; ran = true {
 		ch := c.lock()
-		if len(conv.waiting) == 0 || c.hub.ctx.Err() != nil {
-			conv.waiting = nil
-		}
-		if conv.waiting == nil || conv.mending {
-			conv.running = false
+		job, first, ok := ch.turns.take(conv, agent, ran)
+		if !ok {
 			ch.unlock()
+			if first != nil {
+				c.hub.proceed(first)
+			} else {
+				c.hub.leave(agent)
+			}
 			return
 		}
-		job := conv.waiting[0]
-		if len(conv.waiting) <= fewTurns {
-			conv.waiting = slices.Delete(conv.waiting, 0, 1)
-		} else {
-			conv.waiting = conv.waiting[1:]
-		}
 		ctx, cancel := context.WithCancelCause(c.hub.ctx)
-		conv.cancel = cancel
+		conv.cancel, conv.asked = cancel, agent.name
 		if conv.stopNext {
 			conv.stopNext = false
 			cancel(ErrStopped)
 		}
 		ch.unlock()
 
-		over := c.runTurn(ctx, conv, job)
+		over := c.runTurn(ctx, &reply{c: c, conv: conv, job: job, agent: agent.name, counts: agent})
 
 		cancel(nil)
 		if over == parked {
+			c.hub.leave(agent)
 			return
 		}
 		ch = c.lock()
@@ -144,45 +155,68 @@ func (c *Channel) runTurns(conv *conversation) {
 	}
 }
 
+// take takes the conversation's next turn, to be run on a place of the agent. If
+// there is none, ok is false, and the caller runs no more of them: the place is
+// that of who stood first in line, or to be left.
+func (t *turns) take(conv *conversation, agent *AgentTally, ran bool) (job turnJob, first *standing, ok bool) {
+	if len(conv.waiting) == 0 || t.c.hub.ctx.Err() != nil {
+		conv.waiting = nil
+	}
+	if conv.waiting == nil || conv.mending || t.agentName(conv) != agent.name {
+		conv.running = false
+		t.runWaiting(conv) // on a place of another agent
+		return job, nil, false
+	}
+	if ran { // others come first
+		if last, first := agent.yield(t.c, conv); first != nil {
+			conv.running = false
+			t.stand(conv, last)
+			return job, first, false
+		}
+	}
+	job = conv.waiting[0]
+	if len(conv.waiting) <= fewTurns {
+		conv.waiting = slices.Delete(conv.waiting, 0, 1)
+	} else {
+		conv.waiting = conv.waiting[1:]
+	}
+	return job, nil, true
+}
+
 // runTurn runs one turn, settles its message and says what becomes of it.
-func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) parking {
+func (c *Channel) runTurn(ctx context.Context, r *reply) parking {
+	conv, job := r.conv, &r.job
 	returns := c.hub.absences.returns.Load()
-	var r *reply
-	err := c.whole(ctx, &job)
+	asked := false
+	err := c.whole(ctx, job)
 	if err == nil {
-		r, err = c.turn(ctx, conv, &job)
+		asked = true
+		err = c.turn(ctx, r)
 	} else {
 		err = outcome(ctx, err)
 	}
-	answered := false
-	if r != nil {
-		var left bool
-		if answered, left = r.answered(); left {
-			if err != nil {
-				c.hub.Log.Error("agent failed behind its last answer", "agent", r.agent, "message", job.id, "error", err)
-			}
-			return posted
+	answered, left := r.answered()
+	if left {
+		if err != nil {
+			c.hub.Log.Error("agent failed behind its last answer", "agent", r.agent, "message", job.id, "error", err)
 		}
+		return posted
 	}
-	if errors.Is(err, ErrAway) && r == nil { // gone before it was asked
-		c.requeue(conv, job)
+	if errors.Is(err, ErrAway) && !asked { // gone before it was asked
+		c.requeue(conv, *job)
 		return notAway
 	}
 	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
 		ch := c.lock()
 		conv.cancel = nil // nothing runs that could be stopped
 		ch.unlock()
-		if over := c.park(conv, job, r.agent, returns); over != refused {
+		if over := c.park(conv, *job, r.agent, returns); over != refused {
 			return over
 		}
 	}
 	if err != nil && c.hub.ctx.Err() == nil {
-		agent := ""
-		if r != nil {
-			agent = r.agent
-			r.apologize()
-		}
-		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", agent, "message", job.id, "error", err)
+		r.apologize(err)
+		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", r.agent, "message", job.id, "error", err)
 	}
 	ch := c.lock()
 	defer ch.unlock()
@@ -192,23 +226,11 @@ func (c *Channel) runTurn(ctx context.Context, conv *conversation, job turnJob) 
 	return done
 }
 
-// turn asks the agent, and says what came of it. The reply is nil if it was not
-// asked.
-func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*reply, error) {
-	select { // at once, as nearly always
-	case c.hub.slots <- struct{}{}:
-	default:
-		select {
-		case c.hub.slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil, nil
-		}
-	}
-	defer func() { <-c.hub.slots }()
+// turn asks the agent, and says what came of it.
+func (c *Channel) turn(ctx context.Context, r *reply) error {
+	job := &r.job
 	ch := c.lock()
-	name, channel := ch.agentName(conv), ch.policy.Name
-	conv.asked = name
-	counts := ch.turns.tallyOf(name)
+	channel := ch.policy.Name
 	var caps = wire.CapText
 	silent := false // whoever is there can't show that work goes on
 	if ch.attached != nil {
@@ -217,29 +239,29 @@ func (c *Channel) turn(ctx context.Context, conv *conversation, job *turnJob) (*
 	}
 	ch.unlock()
 	t := Turn{
-		ID: job.id, Repeated: job.repeated, Channel: channel, Conversation: conv.Key, UserID: job.userID, UserName: job.userName,
-		Message: job.message, Caps: caps,
+		ID: job.id, Repeated: job.repeated, Late: job.late, Channel: channel, Conversation: r.conv.Key, UserID: job.userID, UserName: job.userName,
+		Message: job.message, Caps: caps, past: past{c, r.conv, r},
 	}
-	t.past = past{c, conv}
 	t.Message.ID = job.id.String()
 	t.Message.Parts = c.hub.Attachments.Signed(t.Message.Parts, 0)
-	r := &reply{c: c, conv: conv, job: *job, agent: name, counts: counts, began: counts.begin()}
+	r.began = r.counts.begin()
 	if !silent {
 		r.expectTyping(c.hub.TypingDelay)
 	}
-	err := c.handle(ctx, name, t, r)
+	err := c.handle(ctx, r.agent, t, r)
 	err = outcome(ctx, err)
-	counts.end(ctx, r.began, err)
+	r.counts.end(ctx, r.began, err)
 	r.breakStream(err)
 	r.endTyping()
-	sent, _ := r.answered()
+	sent, posted := r.answered()
 	switch {
 	case !errors.Is(err, ErrAway):
-		c.hub.answers(name)
+		c.hub.answers(r.agent)
+	case posted: // its commit ends the turn
 	case errors.Is(err, ErrLeft) || sent:
 		job.repeated = true
 	}
-	return r, err
+	return err
 }
 
 // handle calls the agent; a panic is an error of the turn.
@@ -282,6 +304,9 @@ func (t *turns) end(conv *conversation, id ledger.MessageID, answered bool, err 
 		return
 	case errors.Is(err, ErrAway):
 		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentAway
+	case errors.Is(err, ErrLate):
+		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentTimeout
+		s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}
 	case err != nil:
 		s.State, s.Reason = ledger.Failed, ledger.ReasonUnknownOutcome
 		s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}

@@ -8,6 +8,7 @@ type turns struct {
 
 	parked    []parkedTurn               // left over from before a restart
 	absent    map[*conversation]struct{} // those whose turns wait for their agent
+	inLine    map[*conversation]struct{} // those whose next turn waits for a place
 	gaveUp    time.Time                  // looked for turns that have waited for too long
 	lastAgent *AgentTally                // of the last turn; nil = there was none
 }

@@ -54,11 +54,12 @@ const (
 	ReasonTTL              Reason = "ttl"
 	ReasonFrameTooLarge    Reason = "frame_too_large"
 	ReasonAgentAway        Reason = "agent_away"
+	ReasonAgentTimeout     Reason = "agent_timeout"
 )
 
 // Reasons lists them.
 var Reasons = [...]Reason{
-	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway,
+	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway, ReasonAgentTimeout,
 }
 
 // Row is one message as the log keeps it. Append fills in ID.
@@ -127,4 +128,3 @@ type Settings struct {
 // Flusher is something that collects during a commit's Done calls. Flush must
 // not block and may be called more often than needed.
 type Flusher interface{ Flush() }
-

@@ -229,6 +229,7 @@ func (r *Run) fallen() *Failure {
 var reasons = map[ledger.Reason]string{
 	ledger.ReasonRejected:       "this key may not speak in the channel: see its allow_users",
 	ledger.ReasonAgentAway:      "the agent is away",
+	ledger.ReasonAgentTimeout:   "the agent did not answer in time",
 	ledger.ReasonUnknownOutcome: "the agent failed",
 }
 
