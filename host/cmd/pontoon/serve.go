@@ -24,6 +24,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/console"
+	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -191,7 +192,7 @@ func openFiles(c config.Serve, url string, st *sqlite.Store, log *slog.Logger) (
 	private := []string{c.Plugins, c.TLSKey, c.MasterKey.File}
 	return attach.Open(c.Data, attach.Options{
 		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: slices.DeleteFunc(private, func(name string) bool { return name == "" }),
-		Room: func(bytes int64) error { return sqlite.RoomFor(c.Data, bytes) },
+		Room: func(bytes int64) error { return disk.RoomFor(c.Data, bytes) },
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -149,7 +148,7 @@ func (a *Attachment) Allow(at time.Time) (ok bool, most int) {
 
 // Remember commits where the adapter reads on, of a frame that leaves nothing else.
 func (a *Attachment) Remember(cursor string) {
-	a.channel.hub.Store.Append(&sqlite.Unit{Chain: a.channel.chain, Cursor: cursor})
+	a.channel.hub.Store.Append(&ledger.Unit{Tail: a.channel.chain, Cursor: cursor}, nil)
 }
 
 // takeBack ends what an attachment may write, and returns what it surely has

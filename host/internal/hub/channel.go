@@ -14,7 +14,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -24,7 +23,7 @@ import (
 // in one channel. Nothing blocks while it is held.
 type Channel struct {
 	hub   *Hub
-	chain *sqlite.Chain
+	chain *ledger.Tail
 	owner string // of its attachments: the channel's id
 
 	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
@@ -53,7 +52,7 @@ type locked struct {
 	turns turns
 }
 
-func newChannel(h *Hub, chain *sqlite.Chain, row ledger.Channel, backlog int) *Channel {
+func newChannel(h *Hub, chain *ledger.Tail, row ledger.Channel, backlog int) *Channel {
 	c := &Channel{hub: h, chain: chain, owner: row.ID}
 	ch := &c.state
 	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
@@ -144,7 +143,7 @@ func (p *policy) view(i Info) wire.View {
 // conversation is what is remembered of a conversation while it is in use.
 // The channel's mutex guards it.
 type conversation struct {
-	*sqlite.Conversation
+	*ledger.Conversation
 	settings ledger.Settings
 	latest   ledger.Origin // of the newest inbound message: where an unsolicited send goes
 	offer    render.Offer  // the newest
@@ -165,7 +164,7 @@ type conversation struct {
 
 	// Last answers: see Reply.
 	posted   int           // not over
-	newest   *sqlite.Unit  // begun last and not committed; nil = none
+	newest   *ledger.Unit  // begun last and not committed; nil = none
 	unstored []*lastAnswer // that the disk did not take yet, in order
 	mending  bool          // storeUnstored runs
 }

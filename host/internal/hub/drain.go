@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -149,34 +148,33 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
 	row := c.prepare(o, view, routing, conv, a)
 	o.parcel.ID = e.ID
-	c.hub.Store.Append(&sqlite.Unit{
+	c.hub.Store.Append(&ledger.Unit{
 		Conversation: conv.Conversation,
 		Settle:       []ledger.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
-		Done: func(r sqlite.Result) {
-			err := r.Err
-			ch := c.lock()
-			if err == nil {
-				ch.queue.backlog--
-				ch.count().settled(ledger.Out, row.State, row.Reason)
-				ch.stateChanged(conv, e.ID, row.State, row.Reason)
-				switch {
-				case row.State != ledger.Sent:
-				case ch.queue.requeued: // since this one was taken, and it may come before it
-					ch.queue.settle(o.parcel, ledger.Queued, "")
-				default:
-					ch.deliver(o.parcel, r.At())
-				}
-				if ch.attached != nil {
-					r.Later(ch.attached.port)
-				}
-				if ch.taker() == nil || ch.queue.requeued {
-					err = errNobody
-				}
+	}, func(r ledger.Result) {
+		err := r.Err
+		ch := c.lock()
+		if err == nil {
+			ch.queue.backlog--
+			ch.count().settled(ledger.Out, row.State, row.Reason)
+			ch.stateChanged(conv, e.ID, row.State, row.Reason)
+			switch {
+			case row.State != ledger.Sent:
+			case ch.queue.requeued: // since this one was taken, and it may come before it
+				ch.queue.settle(o.parcel, ledger.Queued, "")
+			default:
+				ch.deliver(o.parcel, r.At())
 			}
-			ch.release(conv)
-			ch.unlock()
-			done <- err
-		},
+			if ch.attached != nil {
+				r.Later(ch.attached.port)
+			}
+			if ch.taker() == nil || ch.queue.requeued {
+				err = errNobody
+			}
+		}
+		ch.release(conv)
+		ch.unlock()
+		done <- err
 	})
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -101,7 +100,7 @@ var (
 
 // Options of a hub. Store, Attachments, Agents and Commands are needed.
 type Options struct {
-	Store       *sqlite.Store
+	Store       Ledger
 	Attachments *attach.Store
 	Agents      Roster
 	Commands    *command.Registry
@@ -139,6 +138,9 @@ type Hub struct {
 
 	agents agentTallies
 
+	leading ledger.Leading // the Store, if it is one; else nil
+	owning  sync.Mutex     // held while a channel is made
+
 	mu       sync.Mutex // guards channels and closed
 	channels map[int64]*Channel
 	closed   bool
@@ -147,6 +149,7 @@ type Hub struct {
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
 	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func())}
+	h.leading, _ = o.Store.(ledger.Leading)
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -230,7 +233,15 @@ func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error)
 	if c != nil {
 		return c, nil
 	}
-	chain, err := h.Store.Chain(ctx, row.Key)
+	h.owning.Lock() // a channel that is owned a second time fences what the first owner appends
+	defer h.owning.Unlock()
+	h.mu.Lock()
+	c = h.channels[row.Key]
+	h.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	tail, err := h.Store.Own(ctx, row.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +254,7 @@ func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error)
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = newChannel(h, chain, row, int(backlog))
+	c = newChannel(h, tail, row, int(backlog))
 	h.channels[row.Key] = c
 	return c, nil
 }

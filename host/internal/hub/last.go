@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -18,7 +17,7 @@ type lastAnswer struct {
 	conv   *conversation // held, as long as its turn is not over
 	job    *turnJob
 	o      *outgoing
-	unit   sqlite.Unit
+	unit   ledger.Unit
 	row    [1]ledger.Row
 	stored func(ledger.MessageID, error)
 }
@@ -64,17 +63,17 @@ func (c *Channel) post(p *lastAnswer) {
 	if p.row[0].Offers {
 		c.offers(p.conv, p.o)
 	}
-	p.unit = sqlite.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
+	p.unit = ledger.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o)}
 	ch := c.lock()
 	defer ch.unlock()
 	ch.queue.countBacklog(p.unit.Out, 1)
 	p.conv.posted++
-	p.unit.Behind, p.conv.newest = p.conv.newest, &p.unit
-	c.hub.Store.Append(&p.unit)
+	p.unit.After, p.conv.newest = p.conv.newest, &p.unit
+	c.hub.Store.Append(&p.unit, p.done)
 }
 
 // done runs on the writer after the commit.
-func (p *lastAnswer) done(r sqlite.Result) {
+func (p *lastAnswer) done(r ledger.Result) {
 	c := p.c
 	ch := c.lock()
 	if p.conv.newest == &p.unit {
@@ -88,7 +87,7 @@ func (p *lastAnswer) done(r sqlite.Result) {
 		p.over(ch, nil)
 	} else {
 		ch.undo(p.o, &p.row[0])
-		if sqlite.Failing(r.Err) && c.hub.ctx.Err() == nil {
+		if ledger.Failing(r.Err) && c.hub.ctx.Err() == nil {
 			ch.turns.keepUnstored(p)
 			ch.unlock()
 			return

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -76,7 +75,7 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 	if t.past.c == nil {
 		return h.out, nil
 	}
-	scope := sqlite.Scope{Chain: t.past.c.chain, Conversation: &t.past.conv.Key}
+	scope := ledger.Scope{Channel: t.past.c.chain.Channel, Conversation: &t.past.conv.Key}
 	before := ledger.MessageID(0)
 	for seen := 0; len(h.out) < n && seen < maxHistory; {
 		page, err := t.past.c.hub.Store.Before(ctx, scope, before, min(2*n, 100))

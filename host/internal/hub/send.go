@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -198,16 +197,16 @@ type single struct {
 	c    *Channel
 	conv *conversation
 	o    *outgoing
-	unit sqlite.Unit
+	unit ledger.Unit
 	row  [1]ledger.Row
 	over chan error // how it went
 }
 
 func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, row ledger.Row, with ...ledger.Settlement) (Sent, error) {
 	s := &single{c: c, conv: conv, o: o, row: [1]ledger.Row{row}, over: make(chan error, 1)}
-	s.unit = sqlite.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Set: c.choice(conv, o), Done: s.done}
+	s.unit = ledger.Unit{Conversation: conv.Conversation, Out: s.row[:], Settle: with, Set: c.choice(conv, o)}
 	c.addBacklog(s.unit.Out, 1)
-	c.hub.Store.Append(&s.unit)
+	c.hub.Store.Append(&s.unit, s.done)
 	select {
 	case err := <-s.over:
 		return Sent{s.row[0].ID, row.State, o.notes}, err
@@ -217,7 +216,7 @@ func (c *Channel) commit(ctx context.Context, conv *conversation, o *outgoing, r
 }
 
 // done runs on the writer after the commit.
-func (s *single) done(r sqlite.Result) {
+func (s *single) done(r ledger.Result) {
 	c := s.c
 	ch := c.lock()
 	if r.Err == nil {

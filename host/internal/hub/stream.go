@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -172,27 +171,26 @@ func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, ro
 	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
 	o.ready = time.Now() // its id is as old as its first frame
 	done := make(chan error, 1)
-	c.hub.Store.Append(&sqlite.Unit{
+	c.hub.Store.Append(&ledger.Unit{
 		Conversation: conv.Conversation,
 		Set:          c.choice(conv, o),
 		Settle: []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
 			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
 		}}},
-		Done: func(r sqlite.Result) {
-			ch := c.lock()
-			if r.Err == nil {
-				ch.dispatch(o, &row, r.At())
-				if ch.attached != nil {
-					r.Later(ch.attached.port)
-				}
-				ch.ended(conv, row)
-			} else {
-				ch.undo(o, &row)
+	}, func(r ledger.Result) {
+		ch := c.lock()
+		if r.Err == nil {
+			ch.dispatch(o, &row, r.At())
+			if ch.attached != nil {
+				r.Later(ch.attached.port)
 			}
-			ch.release(conv)
-			ch.unlock()
-			done <- r.Err
-		},
+			ch.ended(conv, row)
+		} else {
+			ch.undo(o, &row)
+		}
+		ch.release(conv)
+		ch.unlock()
+		done <- r.Err
 	})
 	select {
 	case err := <-done:

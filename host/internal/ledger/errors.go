@@ -12,6 +12,7 @@ var ErrNotFound = errors.New("not found")
 var (
 	ErrDuplicate   = errors.New("message is already stored")
 	ErrRemoved     = errors.New("channel or message was deleted")
+	ErrFenced      = errors.New("channel has another owner now")
 	ErrUnavailable = errors.New("storage is unavailable")
 )
 
@@ -28,3 +29,6 @@ var (
 	// ErrCorrupt: the database is damaged.
 	ErrCorrupt = errors.New("the database is damaged")
 )
+
+// Failing reports whether err is the storage's: what was asked for may succeed later.
+func Failing(err error) bool { return errors.Is(err, ErrUnavailable) }

@@ -61,7 +61,7 @@ func (s *Store) AgentKeyByHash(ctx context.Context, hash []byte) (ledger.Token, 
 		return ledger.Token{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Token{}, fmt.Errorf("read agent key: %w", err)
+		return ledger.Token{}, failed("read agent key", err)
 	}
 	return agentKey(row), nil
 }
@@ -70,7 +70,7 @@ func (s *Store) AgentKeyByHash(ctx context.Context, hash []byte) (ledger.Token, 
 func (s *Store) AgentKeys(ctx context.Context, agent, after int64, n int) ([]ledger.Token, error) {
 	rows, err := s.read.KeysOfAgent(ctx, db.KeysOfAgentParams{Agent: agent, After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read agent keys: %w", err)
+		return nil, failed("read agent keys", err)
 	}
 	out := make([]ledger.Token, len(rows))
 	for i, r := range rows {

@@ -76,7 +76,7 @@ func (s *Store) UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.C
 // DeleteChannel removes a channel with its tokens at once, and its messages
 // little by little.
 func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.Change) error {
-	chain, err := s.Chain(ctx, c.Key)
+	chain, err := s.chain(ctx, c.Key)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func found(row db.Channel, err error) (ledger.Channel, error) {
 		return ledger.Channel{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Channel{}, fmt.Errorf("read channel: %w", err)
+		return ledger.Channel{}, failed("read channel", err)
 	}
 	return channel(row)
 }
@@ -131,7 +131,7 @@ func found(row db.Channel, err error) (ledger.Channel, error) {
 func (s *Store) Channels(ctx context.Context, after int64, n int) ([]ledger.Channel, error) {
 	rows, err := s.read.Channels(ctx, db.ChannelsParams{After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read channels: %w", err)
+		return nil, failed("read channels", err)
 	}
 	out := make([]ledger.Channel, len(rows))
 	for i, r := range rows {

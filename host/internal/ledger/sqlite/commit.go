@@ -9,7 +9,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
-func batchLen(units []*Unit) int {
+func batchLen(units []unit) int {
 	rows, bytes := 0, 0
 	for i, u := range units {
 		r, b := u.size()
@@ -21,7 +21,7 @@ func batchLen(units []*Unit) int {
 	return len(units)
 }
 
-func (u *Unit) size() (rows, bytes int) {
+func (u unit) size() (rows, bytes int) {
 	if u.In != nil {
 		rows++
 		bytes += rowSize(u.In)
@@ -44,23 +44,23 @@ func rowSize(r *ledger.Row) int {
 }
 
 // write commits the units, and answers them before it looks after the log.
-func (w *writer) write(units []*Unit) {
-	b := &batch{later: w.later[:0]}
+func (w *writer) write(units []unit) {
+	b := &ledger.Commit{Flushers: w.later[:0]}
 	tried, err := w.store(units, b)
-	for _, f := range b.later {
+	for _, f := range b.Flushers {
 		f.Flush()
 	}
-	clear(b.later)
-	w.later = b.later
+	clear(b.Flushers)
+	w.later = b.Flushers
 	if tried && w.note(err) {
 		w.tidy()
 	}
 }
 
-// store commits the units together and calls their Done; tried is false if none was
+// store commits the units together and calls their done; tried is false if none was
 // left to commit. A unit that can't be stored is left out, and the others are
 // committed without it: it does not hurt its neighbours. err is the disk's.
-func (w *writer) store(units []*Unit, b *batch) (tried bool, err error) {
+func (w *writer) store(units []unit, b *ledger.Commit) (tried bool, err error) {
 	fates := w.fatesOf(units)
 	rest := w.kept(units, fates)
 	careful := w.wary > 0 // every reason that can be looked up was
@@ -76,7 +76,7 @@ func (w *writer) store(units []*Unit, b *batch) (tried bool, err error) {
 		switch blamed := w.blamed; {
 		case !unfit(err):
 		case blamed != nil && careful:
-			fates[slices.Index(units, blamed)] = w.unfitUnit(err)
+			fates[slices.IndexFunc(units, func(u unit) bool { return u.Unit == blamed })] = w.unfitUnit(err)
 			rest, err = w.lookAhead(units, fates) // what repeats it is no repeat
 		case !careful:
 			careful = true
@@ -96,32 +96,34 @@ func (w *writer) store(units []*Unit, b *batch) (tried bool, err error) {
 var errFallen = fmt.Errorf("%w: what comes before was not stored", ledger.ErrUnavailable)
 
 // fatesOf are the errors of units, none so far.
-func (w *writer) fatesOf(units []*Unit) []error {
+func (w *writer) fatesOf(units []unit) []error {
 	clear(w.fates)
 	w.fates = slices.Grow(w.fates[:0], len(units))[:len(units)]
 	return w.fates
 }
 
 // kept are the units that nothing is known against.
-func (w *writer) kept(units []*Unit, fates []error) []*Unit {
+func (w *writer) kept(units []unit, fates []error) []unit {
 	dropped := 0
 	for i, u := range units {
 		switch {
 		case fates[i] != nil:
 		case u.chain().removed:
 			fates[i] = ledger.ErrRemoved
-		case u.Behind != nil && u.Behind.failed:
+		case u.Owner().Epoch != u.chain().epoch:
+			fates[i] = ledger.ErrFenced
+		case u.After != nil && u.After.Failed:
 			fates[i] = errFallen
 		}
 		if fates[i] != nil {
-			u.failed = true // those behind it are looked at next
+			u.Failed = true // those behind it are looked at next
 			dropped++
 		}
 	}
 	if dropped == 0 {
 		return units
 	}
-	rest := make([]*Unit, 0, len(units)-dropped)
+	rest := make([]unit, 0, len(units)-dropped)
 	for i, u := range units {
 		if fates[i] == nil {
 			rest = append(rest, u)
@@ -154,14 +156,14 @@ const wariness = 64
 
 // lookAhead finds the units that can't be stored, repeats and changes of messages
 // that were deleted, and returns the others.
-func (w *writer) lookAhead(units []*Unit, fates []error) ([]*Unit, error) {
+func (w *writer) lookAhead(units []unit, fates []error) ([]unit, error) {
 	clear(w.ahead)
 	first := ledger.MessageID(math.MaxInt64) // of the batch: it is not on the disk yet
 	for i, u := range units {
 		if errors.Is(fates[i], ledger.ErrDuplicate) || errors.Is(fates[i], errFallen) {
-			fates[i], u.failed = nil, false // looked for anew
+			fates[i], u.Failed = nil, false // looked for anew
 		}
-		if id := u.first(); id != 0 {
+		if id := u.First(); id != 0 {
 			first = min(first, id)
 		}
 	}
@@ -187,12 +189,12 @@ type platformKey struct {
 }
 
 // fateOf looks for what is against a unit; first is the first message of its batch.
-func (w *writer) fateOf(u *Unit, first ledger.MessageID) (fate, err error) {
+func (w *writer) fateOf(u unit, first ledger.MessageID) (fate, err error) {
 	if u.In != nil {
-		fate, err = w.fateOfRow(u.chain().Channel, u.In)
+		fate, err = w.fateOfRow(u.chain().channel, u.In)
 	}
 	for i := 0; i < len(u.Out) && fate == nil && err == nil; i++ {
-		fate, err = w.fateOfRow(u.chain().Channel, &u.Out[i])
+		fate, err = w.fateOfRow(u.chain().channel, &u.Out[i])
 	}
 	for i := 0; i < len(u.Settle) && fate == nil && err == nil; i++ {
 		id := u.Settle[i].ID
@@ -226,9 +228,9 @@ func (w *writer) fateOfRow(channel int64, r *ledger.Row) (fate, err error) {
 	return fate, err
 }
 
-// finish calls the units' Done in their order. All that were to be stored, and
+// finish calls the units' done in their order. All that were to be stored, and
 // repeats of them, share err.
-func (w *writer) finish(units []*Unit, fates []error, err error, b *batch) {
+func (w *writer) finish(units []unit, fates []error, err error, b *ledger.Commit) {
 	if err != nil {
 		err = w.trouble(err)
 	}
@@ -248,14 +250,14 @@ func (w *writer) finish(units []*Unit, fates []error, err error, b *batch) {
 		w.unfinished.note(units, fates)
 	}
 	for i, u := range units {
-		u.failed, u.Behind = fates[i] != nil, nil
-		if u.Done != nil {
-			u.Done(Result{Err: fates[i], batch: b})
+		u.Failed, u.After = fates[i] != nil, nil
+		if u.done != nil {
+			u.done(ledger.Result{Err: fates[i], Commit: b})
 		}
 	}
 }
 
-func (w *writer) transact(units []*Unit) error {
+func (w *writer) transact(units []unit) error {
 	w.blamed = nil
 	err := w.begin.run()
 	if err == nil {
@@ -273,8 +275,7 @@ func (w *writer) transact(units []*Unit) error {
 		if c.staged = false; err == nil {
 			c.head.Store(int64(c.next))
 			if c.nextCursor != "" {
-				cursor := c.nextCursor
-				c.cursor.Store(&cursor)
+				c.owner.Load().Committed(c.nextCursor)
 			}
 		}
 		c.nextCursor = ""
@@ -288,12 +289,12 @@ func (w *writer) transact(units []*Unit) error {
 	return err
 }
 
-func (w *writer) insert(units []*Unit) error {
+func (w *writer) insert(units []unit) error {
 	w.inserts.n, w.inserts.last = 0, 0
 	for _, u := range units {
-		c := u.Conversation
+		c := u.conversation()
 		if w.inserts.single {
-			w.blamed = u
+			w.blamed = u.Unit
 		}
 		w.stageChain(u.chain())
 		if u.Cursor != "" {
@@ -324,7 +325,7 @@ func (w *writer) insert(units []*Unit) error {
 		return err
 	}
 	for _, u := range units {
-		w.blamed = u
+		w.blamed = u.Unit
 		if err := w.follow(u); err != nil {
 			return err
 		}
@@ -334,7 +335,7 @@ func (w *writer) insert(units []*Unit) error {
 		if c.nextCursor == "" {
 			continue
 		}
-		w.saveCursor.int(c.Channel)
+		w.saveCursor.int(c.channel)
 		w.saveCursor.text(c.nextCursor)
 		if err := w.saveCursor.run(); err != nil {
 			return err
@@ -346,18 +347,18 @@ func (w *writer) insert(units []*Unit) error {
 // placed is a row with its place in the history.
 type placed struct {
 	row  *ledger.Row
-	conv *Conversation
+	conv *conversation
 	turn int64
 }
 
-func (w *writer) stage(c *Conversation) {
+func (w *writer) stage(c *conversation) {
 	if !c.staged {
 		c.staged, c.next = true, c.now
 		w.busy = append(w.busy, c)
 	}
 }
 
-func (w *writer) stageChain(c *Chain) {
+func (w *writer) stageChain(c *chain) {
 	if !c.staged {
 		c.staged, c.next = true, ledger.MessageID(c.head.Load())
 		w.chains = append(w.chains, c)
@@ -366,7 +367,7 @@ func (w *writer) stageChain(c *Chain) {
 
 // follow writes what is not on the happy path: the pending list and changes of
 // state.
-func (w *writer) follow(u *Unit) error {
+func (w *writer) follow(u unit) error {
 	if u.In != nil {
 		if err := w.nameFiles(u.In.ID, u.In.Parts, u.In.Meta); err != nil {
 			return err
@@ -386,12 +387,12 @@ func (w *writer) follow(u *Unit) error {
 		if u.Out[i].State != ledger.Queued && !u.Out[i].Tracked {
 			continue
 		}
-		if err := w.list(ledger.Settlement{ID: u.Out[i].ID, State: u.Out[i].State, Tracked: u.Out[i].Tracked}, u.Conversation.Chain.Channel); err != nil {
+		if err := w.list(ledger.Settlement{ID: u.Out[i].ID, State: u.Out[i].State, Tracked: u.Out[i].Tracked}, u.chain().channel); err != nil {
 			return err
 		}
 	}
 	for _, t := range u.Settle {
-		if err := w.refill(u.Conversation, t.ID, t.Content); err != nil {
+		if err := w.refill(u.conversation(), t.ID, t.Content); err != nil {
 			return err
 		}
 		w.settle.int(int64(t.State))
@@ -405,7 +406,7 @@ func (w *writer) follow(u *Unit) error {
 		if w.db.changes() == 0 { // deleted since somebody looked at it
 			return ledger.ErrRemoved
 		}
-		if err := w.list(t, u.Conversation.Chain.Channel); err != nil {
+		if err := w.list(t, u.chain().channel); err != nil {
 			return err
 		}
 		if err := w.tell(t); err != nil {
@@ -416,7 +417,7 @@ func (w *writer) follow(u *Unit) error {
 }
 
 // refill writes what a message says after all.
-func (w *writer) refill(conv *Conversation, id ledger.MessageID, c *ledger.Content) error {
+func (w *writer) refill(conv *conversation, id ledger.MessageID, c *ledger.Content) error {
 	if c == nil {
 		return nil
 	}
@@ -491,7 +492,7 @@ func (w *writer) saveConversations() error {
 	return nil
 }
 
-func (w *writer) saveConversation(c *Conversation) error {
+func (w *writer) saveConversation(c *conversation) error {
 	if c.saved && c.next.Settings == c.now.Settings && c.next.offer == c.now.offer {
 		s := w.moveConversation // as nearly always
 		s.int(c.next.turns)
@@ -518,7 +519,7 @@ func (w *writer) saveConversation(c *Conversation) error {
 	s.int(int64(c.next.offer))
 	s.int(c.ID)
 	if !c.saved {
-		s.int(c.Chain.Channel)
+		s.int(c.chain.channel)
 		s.text(c.Key)
 	}
 	return s.run()

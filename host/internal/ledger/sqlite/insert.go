@@ -141,10 +141,10 @@ func (w *writer) bind(s insertStmt, p placed) {
 	if s.ids {
 		s.int(int64(r.ID))
 	}
-	s.int(c.Chain.Channel)
+	s.int(c.chain.channel)
 	s.int(c.ID)
 	s.int(int64(c.next.head))
-	s.int(int64(c.Chain.next))
+	s.int(int64(c.chain.next))
 	s.int(int64(r.Direction))
 	s.int(int64(r.State))
 	s.int(p.turn)
@@ -158,7 +158,7 @@ func (w *writer) bind(s insertStmt, p placed) {
 		s.textOrNull(string(r.Reason))
 		s.textOrNull(r.PlatformID)
 	}
-	c.next.head, c.Chain.next = r.ID, r.ID
+	c.next.head, c.chain.next = r.ID, r.ID
 	if r.Direction == ledger.In {
 		if r.State != ledger.Failed && !r.Aside { // who may not speak does not say where answers go
 			c.next.lastIn = r.ID

@@ -71,7 +71,7 @@ func keyByRef(ctx context.Context, q *db.Queries, ref string) (ledger.Key, error
 		return ledger.Key{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Key{}, fmt.Errorf("read key: %w", err)
+		return ledger.Key{}, failed("read key", err)
 	}
 	return key(row)
 }
@@ -83,7 +83,7 @@ func (s *Store) KeyByHash(ctx context.Context, hash []byte) (ledger.Key, error) 
 		return ledger.Key{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Key{}, fmt.Errorf("read key: %w", err)
+		return ledger.Key{}, failed("read key", err)
 	}
 	return key(row)
 }
@@ -92,7 +92,7 @@ func (s *Store) KeyByHash(ctx context.Context, hash []byte) (ledger.Key, error) 
 func (s *Store) Keys(ctx context.Context, after int64, n int) ([]ledger.Key, error) {
 	rows, err := s.read.Keys(ctx, db.KeysParams{After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read keys: %w", err)
+		return nil, failed("read keys", err)
 	}
 	out := make([]ledger.Key, len(rows))
 	for i, r := range rows {

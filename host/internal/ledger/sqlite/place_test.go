@@ -28,8 +28,8 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 			s := open(t, dir)
 			defer func() { _ = s.Close() }()
 			_, chain := newChannel(t, s, "a")
-			c := conversation(t, s, chain, "c")
-			if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "kept"}}); err != nil {
+			c := recalled(t, s, chain, "c")
+			if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "kept"}}); err != nil {
 				t.Fatal(err)
 			}
 			if err := lose(dir); err != nil {
@@ -41,7 +41,7 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 			if !errors.Is(err, ledger.ErrLost) || !strings.Contains(err.Error(), filepath.Join(dir, File)) {
 				t.Errorf("the host ends with: %v", err)
 			}
-			if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "lost"}}); !errors.Is(err, ledger.ErrUnavailable) {
+			if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "lost"}}); !errors.Is(err, ledger.ErrUnavailable) {
 				t.Errorf("a message into nothing: %v", err)
 			}
 			if err := s.Writable(); !errors.Is(err, ledger.ErrLost) {

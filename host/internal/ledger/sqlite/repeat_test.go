@@ -17,7 +17,7 @@ import (
 
 // together appends units while the writer is held up, so that they become one batch,
 // and returns what became of each.
-func together(s *Store, units []*Unit) []error {
+func together(s *Store, units []*ledger.Unit) []error {
 	hold := make(chan struct{})
 	held := make(chan struct{})
 	go func() {
@@ -28,8 +28,7 @@ func together(s *Store, units []*Unit) []error {
 	var wg sync.WaitGroup
 	wg.Add(len(units))
 	for i, u := range units {
-		u.Done = func(r Result) { got[i] = r.Err; wg.Done() }
-		s.Append(u)
+		s.Append(u, func(r ledger.Result) { got[i] = r.Err; wg.Done() })
 	}
 	close(hold)
 	wg.Wait()
@@ -53,13 +52,13 @@ func does(t testing.TB, dir, statement string) {
 func TestRepeatsShareTheCommitOfTheOthers(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "first", PlatformID: "known"}}); err != nil {
+	c := recalled(t, s, chain, "c")
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "first", PlatformID: "known"}}); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 3 { // the first finds a writer that expects no repeats
 		before := s.Stats().Commits.Counts()
-		var units []*Unit
+		var units []*ledger.Unit
 		for i := range 200 {
 			id := fmt.Sprintf("p%d-%d", round, i)
 			if i%10 == 3 {
@@ -68,7 +67,7 @@ func TestRepeatsShareTheCommitOfTheOthers(t *testing.T) {
 			if i%10 == 7 { // of one in the same commit
 				id = fmt.Sprintf("p%d-%d", round, i-1)
 			}
-			units = append(units, &Unit{Conversation: c, In: &ledger.Row{Text: "x", PlatformID: id}, Out: make([]ledger.Row, 1)})
+			units = append(units, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "x", PlatformID: id}, Out: make([]ledger.Row, 1)})
 			units[i].Out[0].Direction, units[i].Out[0].State = ledger.Out, ledger.Sent
 		}
 		for i, err := range together(s, units) {
@@ -81,7 +80,7 @@ func TestRepeatsShareTheCommitOfTheOthers(t *testing.T) {
 			t.Errorf("round %d: %d commits for one batch with repeats, want 1", round, n)
 		}
 	}
-	all, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 2000)
+	all, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 2000)
 	if err != nil || len(all) != 1+3*160*2 {
 		t.Errorf("%d messages were kept, want %d: %v", len(all), 1+3*160*2, err)
 	}
@@ -99,17 +98,17 @@ func TestOnlyARepeatIsARepeat(t *testing.T) {
 	s := open(t, dir)
 	defer func() { _ = s.Close() }()
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	does(t, dir, "CREATE TRIGGER veto BEFORE INSERT ON message WHEN new.text = 'unfit' BEGIN SELECT RAISE(ABORT, 'unfit'); END")
-	alone := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "unfit", PlatformID: "p0"}})
-	var units []*Unit
+	alone := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "unfit", PlatformID: "p0"}})
+	var units []*ledger.Unit
 	for i := range 40 {
-		units = append(units, &Unit{Conversation: c, In: &ledger.Row{Text: "fit", PlatformID: fmt.Sprint("p", 1+i)}})
+		units = append(units, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "fit", PlatformID: fmt.Sprint("p", 1+i)}})
 	}
 	units[20].In.Text = "unfit"
 	units[21].In.PlatformID = "p21" // of the one that is not stored: a repeat of nothing
 	units[22].In.PlatformID = "p1"  // of the first
-	units[30].Behind = units[20]
+	units[30].After = units[20]
 	got := together(s, units)
 	for i, err := range append(slices.Clone(got), alone) {
 		var ok bool
@@ -125,10 +124,10 @@ func TestOnlyARepeatIsARepeat(t *testing.T) {
 			t.Errorf("unit %d: %v", i, err)
 		}
 	}
-	if s.Stats().Failing() {
+	if s.Stats().Failing.Load() {
 		t.Error("one message that does not fit counts as trouble of the disk")
 	}
-	all, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 100)
+	all, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 100)
 	if err != nil || len(all) != 37 {
 		t.Errorf("%d messages were kept, want 37: %v", len(all), err)
 	}
@@ -138,12 +137,12 @@ func TestOnlyARepeatIsARepeat(t *testing.T) {
 func TestChangeOfADeletedMessageSharesTheCommit(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
-	var units []*Unit
+	c := recalled(t, s, chain, "c")
+	var units []*ledger.Unit
 	for i := range 60 {
-		u := &Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Queued, Text: fmt.Sprint(i)}}}
+		u := &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Queued, Text: fmt.Sprint(i)}}}
 		if i%6 == 5 {
-			u = &Unit{Conversation: c, Settle: []ledger.Settlement{{ID: 7, State: ledger.Delivered}}}
+			u = &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: 7, State: ledger.Delivered}}}
 		}
 		units = append(units, u)
 	}
@@ -158,19 +157,18 @@ func TestChangeOfADeletedMessageSharesTheCommit(t *testing.T) {
 		t.Errorf("%d commits, want 1", n)
 	}
 	// What the batch itself brings may be changed in it.
-	out := &Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent}}}
-	late := &Unit{Conversation: c, Settle: []ledger.Settlement{{State: ledger.Delivered}}}
+	out := &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent}}}
+	late := &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{State: ledger.Delivered}}}
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() { _ = s.change(func(*db.Queries) error { close(held); <-hold; return nil }) }()
 	<-held
 	errs := make(chan error, 3)
-	out.Done = func(r Result) { errs <- r.Err }
-	late.Done = out.Done
-	gone := &Unit{Conversation: c, Settle: []ledger.Settlement{{ID: 7, State: ledger.Delivered}}, Done: out.Done}
-	s.Append(out)
+	done := func(r ledger.Result) { errs <- r.Err }
+	gone := &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: 7, State: ledger.Delivered}}}
+	s.Append(out, done)
 	late.Settle[0].ID = out.Out[0].ID
-	s.Append(late)
-	s.Append(gone)
+	s.Append(late, done)
+	s.Append(gone, done)
 	close(hold)
 	if a, b, c := <-errs, <-errs, <-errs; a != nil || b != nil || !errors.Is(c, ledger.ErrRemoved) {
 		t.Errorf("sent: %v, settled: %v, deleted: %v", a, b, c)
@@ -183,20 +181,20 @@ func TestChannelThatWasNotDeletedAfterAllGoesOn(t *testing.T) {
 	s := open(t, dir)
 	defer func() { _ = s.Close() }()
 	channel, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	does(t, dir, "CREATE TABLE veto (id INTEGER REFERENCES channel (id) DEFERRABLE INITIALLY DEFERRED)")
 	does(t, dir, "CREATE TRIGGER veto BEFORE DELETE ON channel BEGIN INSERT INTO veto VALUES (-1); END")
 	if err := s.DeleteChannel(t.Context(), channel, ledger.Change{Actor: "test", Action: "channel.delete"}); err == nil || !strings.Contains(err.Error(), "FOREIGN KEY") {
 		t.Fatalf("the deletion was to fail when it is committed: %v", err)
 	}
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "still here"}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "still here"}}); err != nil {
 		t.Errorf("the channel was not deleted: %v", err)
 	}
 	does(t, dir, "DROP TRIGGER veto")
 	if err := s.DeleteChannel(t.Context(), channel, ledger.Change{Actor: "test", Action: "channel.delete"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "too late"}}); !errors.Is(err, ledger.ErrRemoved) {
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "too late"}}); !errors.Is(err, ledger.ErrRemoved) {
 		t.Errorf("the channel was deleted: %v", err)
 	}
 }
@@ -207,12 +205,12 @@ func BenchmarkRepeats(b *testing.B) {
 	for _, beside := range []bool{false, true} {
 		b.Run(map[bool]string{false: "none", true: "one of 16 adapters"}[beside], func(b *testing.B) {
 			s := opened(b)
-			var convs []*Conversation
+			var convs []*ledger.Conversation
 			for i := range 17 {
 				_, chain := newChannel(b, s, fmt.Sprint("a", i))
-				convs = append(convs, conversation(b, s, chain, "c"))
+				convs = append(convs, recalled(b, s, chain, "c"))
 			}
-			if err := commit(s, &Unit{Conversation: convs[16], In: &ledger.Row{Text: "x", PlatformID: "known"}}); err != nil {
+			if err := commit(s, &ledger.Unit{Conversation: convs[16], In: &ledger.Row{Text: "x", PlatformID: "known"}}); err != nil {
 				b.Fatal(err)
 			}
 			window := make(chan struct{}, 800)
@@ -220,19 +218,18 @@ func BenchmarkRepeats(b *testing.B) {
 			b.ResetTimer()
 			for i := range b.N {
 				if beside && i%16 == 0 {
-					s.Append(&Unit{Conversation: convs[16], In: &ledger.Row{Text: "x", PlatformID: "known"}})
+					s.Append(&ledger.Unit{Conversation: convs[16], In: &ledger.Row{Text: "x", PlatformID: "known"}}, nil)
 				}
 				window <- struct{}{}
 				wg.Add(1)
-				s.Append(&Unit{
+				s.Append(&ledger.Unit{
 					Conversation: convs[i%16], In: &ledger.Row{Text: "hello", PlatformID: fmt.Sprint(i)}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "hello"}},
-					Done: func(r Result) {
-						if r.Err != nil {
-							b.Error(r.Err)
-						}
-						<-window
-						wg.Done()
-					},
+				}, func(r ledger.Result) {
+					if r.Err != nil {
+						b.Error(r.Err)
+					}
+					<-window
+					wg.Done()
 				})
 			}
 			wg.Wait()

@@ -80,7 +80,7 @@ type Store struct {
 	deadCounter deadCounter
 
 	mu     sync.Mutex // guards chains and files
-	chains map[int64]*Chain
+	chains map[int64]*chain
 	files  ledger.Files // nil = not known yet
 
 	stop func()
@@ -92,7 +92,7 @@ type Store struct {
 // if need be. It refuses a directory that another host uses and a schema newer
 // than this program.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
-	s := &Store{log: o.Log, now: o.Now, chains: map[int64]*Chain{}, searching: make(chan struct{}, searchers)}
+	s := &Store{log: o.Log, now: o.Now, chains: map[int64]*chain{}, searching: make(chan struct{}, searchers)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -333,12 +333,11 @@ func (s *Store) release() error {
 	return errors.Join(append(errs, s.unlock())...)
 }
 
-// Append queues the unit for the next commit; see Unit.Done. The rows have
-// their ids when it returns. It never blocks.
-func (s *Store) Append(u *Unit) {
-	if !s.w.append(u) && u.Done != nil {
-		// In its own goroutine: the caller may hold what Done needs.
-		s.wg.Go(func() { u.Done(Result{Err: fmt.Errorf("%w: the host is stopping", ledger.ErrUnavailable)}) })
+// Append implements ledger.Log.
+func (s *Store) Append(u *ledger.Unit, done func(ledger.Result)) {
+	if !s.w.append(unit{u, done}) && done != nil {
+		// In its own goroutine: the caller may hold what done needs.
+		s.wg.Go(func() { done(ledger.Result{Err: fmt.Errorf("%w: the host is stopping", ledger.ErrUnavailable)}) })
 	}
 }
 

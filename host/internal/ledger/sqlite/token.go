@@ -46,7 +46,7 @@ func (s *Store) RevokeToken(ctx context.Context, channel, id int64, by ledger.Ch
 		if _, err := q.TokenOfChannel(ctx, db.TokenOfChannelParams{ID: id, Channel: channel}); errors.Is(err, sql.ErrNoRows) {
 			return ledger.ErrNotFound
 		} else if err != nil {
-			return fmt.Errorf("read token: %w", err)
+			return failed("read token", err)
 		}
 		if err := q.RevokeToken(ctx, db.RevokeTokenParams{RevokedAt: nullTime(s.now()), ID: id}); err != nil {
 			return fmt.Errorf("revoke token: %w", err)
@@ -62,7 +62,7 @@ func (s *Store) TokenByHash(ctx context.Context, hash []byte) (ledger.Token, err
 		return ledger.Token{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Token{}, fmt.Errorf("read token: %w", err)
+		return ledger.Token{}, failed("read token", err)
 	}
 	return token(row), nil
 }
@@ -71,7 +71,7 @@ func (s *Store) TokenByHash(ctx context.Context, hash []byte) (ledger.Token, err
 func (s *Store) Tokens(ctx context.Context, channel, after int64, n int) ([]ledger.Token, error) {
 	rows, err := s.read.TokensOfChannel(ctx, db.TokensOfChannelParams{Channel: channel, After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read tokens: %w", err)
+		return nil, failed("read tokens", err)
 	}
 	out := make([]ledger.Token, len(rows))
 	for i, r := range rows {

@@ -21,7 +21,7 @@ type unfinished struct {
 type listed bool
 
 // note is told of all that was committed: the units that have no error.
-func (o *unfinished) note(units []*Unit, fates []error) {
+func (o *unfinished) note(units []unit, fates []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, u := range units {
@@ -32,7 +32,7 @@ func (o *unfinished) note(units []*Unit, fates []error) {
 }
 
 // noteOne is note for one unit. The mutex must be held.
-func (o *unfinished) noteOne(u *Unit) {
+func (o *unfinished) noteOne(u unit) {
 	if u.Conversation == nil {
 		return
 	}
@@ -42,10 +42,10 @@ func (o *unfinished) noteOne(u *Unit) {
 			o.ids[u.In.ID] = false
 		}
 		if !u.In.Aside {
-			u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
+			u.chain().lastIn.Store(int64(u.In.ID))
 		}
 	}
-	chain := u.Conversation.Chain
+	chain := u.chain()
 	for i := range u.Out {
 		o.last = u.Out[i].ID
 		if u.Out[i].Status == message.StatusStreaming {

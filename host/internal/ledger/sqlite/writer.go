@@ -8,6 +8,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
 // Limits of one transaction, so that nobody waits long for a commit.
@@ -36,21 +37,21 @@ type writer struct {
 	updateConversation   *stmt
 	moveConversation     *stmt
 	unfinished           *unfinished
-	busy                 []*Conversation // touched by this batch
-	chains               []*Chain        // touched by this batch
+	busy                 []*conversation // touched by this batch
+	chains               []*chain        // touched by this batch
 	admin                func(context.Context, func(*db.Queries) error) error
 	health               // of the disk
 	pulse                pulse
 	later                []ledger.Flusher // of the batch before, to be used again
-	stats                Stats
+	stats                tally.Storage
 	fates                []error              // of the units of a batch
-	blamed               *Unit                // that the latest transaction failed at; nil = nobody knows
+	blamed               *ledger.Unit         // that the latest transaction failed at; nil = nobody knows
 	wary                 int                  // batches that are looked at beforehand still
 	ahead                map[platformKey]bool // of one batch; see lookAhead
 
 	mu      sync.Mutex // guards what follows
 	ids     ledger.IDs
-	queue   []*Unit
+	queue   []unit
 	jobs    []job
 	waiting bool // serve waits, and nobody is in its place
 	untidy  bool // a Leader left the log to be tidied
@@ -64,12 +65,6 @@ type job struct {
 	run  func(*db.Queries) error
 	then func() // on the writer's goroutine, once it is committed; nil = nothing
 	done chan error
-}
-
-// batch is what one commit's Done calls share.
-type batch struct {
-	later []ledger.Flusher
-	at    time.Time // see Result.At; zero = nobody asked yet
 }
 
 func (w *writer) prepare() (err error) {
@@ -110,13 +105,13 @@ func (w *writer) prepare() (err error) {
 }
 
 // append gives the unit's rows their ids, in queue order, which is commit order.
-func (w *writer) append(u *Unit) bool {
+func (w *writer) append(u unit) bool {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
 		return false
 	}
-	u.identify(&w.ids)
+	u.Identify(&w.ids)
 	w.queue = append(w.queue, u)
 	wake := w.waiting
 	w.waiting = false
@@ -125,29 +120,6 @@ func (w *writer) append(u *Unit) bool {
 		w.wake <- struct{}{}
 	}
 	return true
-}
-
-// identify gives the rows ids that follow one another.
-func (u *Unit) identify(from *ledger.IDs) {
-	rows := len(u.Out)
-	if u.In != nil {
-		rows++
-	}
-	if rows == 0 {
-		return
-	}
-	id := from.Take(rows)
-	if u.In != nil {
-		u.In.ID = id
-		id++
-	}
-	for i := range u.Out {
-		u.Out[i].ID = id
-		id++
-		if u.In != nil {
-			u.Out[i].ReplyTo = u.In.ID
-		}
-	}
 }
 
 // submit runs fn, and then if that was committed, between two batches, and waits
@@ -171,7 +143,7 @@ func (w *writer) submit(fn func(*db.Queries) error, then func()) error {
 
 // serve writes until close and everything accepted before it is written.
 func (w *writer) serve(ctx context.Context) {
-	var spare []*Unit
+	var spare []unit
 	for {
 		w.mu.Lock()
 		for len(w.queue) == 0 && len(w.jobs) == 0 && !w.untidy {
@@ -217,7 +189,7 @@ func (w *writer) runJob(ctx context.Context, j job) error {
 	if err == nil && j.then != nil {
 		j.then()
 	}
-	if Failing(err) {
+	if failing(err) {
 		err = w.trouble(err)
 	}
 	if w.changes++; w.broken == nil && w.changes >= tidyChanges {
