@@ -49,7 +49,6 @@ func (s Space) Room(need uint64) error {
 	return nil
 }
 
-
 // Sizes are what a database takes, and the room that is left beside it.
 type Sizes struct {
 	Database, WAL int64 // bytes of the files

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	goflag "flag"
 	"fmt"
@@ -32,6 +33,7 @@ type shelf struct {
 	s     *Store
 	rows  []ledger.Channel
 	conv  map[string]*ledger.Conversation // in use, as the hub holds them
+	tails map[int]*ledger.Tail            // by channel: owned once
 	model []kept                          // by id
 	gone  map[ledger.MessageID]int        // deleted: of which channel
 	disk  map[string]bool                 // attachments that are there
@@ -56,7 +58,18 @@ func (h *shelf) open(t *rapid.T) {
 	s.stop() // the test sweeps by itself
 	goesBy(s, &h.now)
 	s.SetFiles(h)
-	h.s, h.conv = s, map[string]*ledger.Conversation{}
+	h.s, h.conv, h.tails = s, map[string]*ledger.Conversation{}, map[int]*ledger.Tail{}
+}
+
+func (h *shelf) tail(ch int) (*ledger.Tail, error) {
+	if t := h.tails[ch]; t != nil {
+		return t, nil
+	}
+	t, err := h.s.Own(context.Background(), h.rows[ch].Key)
+	if err == nil {
+		h.tails[ch] = t
+	}
+	return t, err
 }
 
 func (h *shelf) in(t *rapid.T) (int, *ledger.Conversation) {
@@ -64,7 +77,7 @@ func (h *shelf) in(t *rapid.T) (int, *ledger.Conversation) {
 	key := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "conversation")
 	name := fmt.Sprint(ch, key)
 	if h.conv[name] == nil {
-		chain, err := h.s.Own(t.Context(), h.rows[ch].Key)
+		chain, err := h.tail(ch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,19 +153,15 @@ func (h *shelf) check(t *rapid.T) {
 	}
 	h.same(t, "dead letters", dead, func(m kept) bool { return m.dead }, true)
 	for i, row := range h.rows {
-		chain, err := h.s.Own(t.Context(), row.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.same(t, row.Name, h.pages(t, ledger.Scope{Channel: chain.Channel}), func(m kept) bool { return m.channel == i }, true)
+		h.same(t, row.Name, h.pages(t, ledger.Scope{Channel: row.Key}), func(m kept) bool { return m.channel == i }, true)
 		for _, key := range []string{"a", "b"} {
-			h.same(t, row.Name+key, h.pages(t, ledger.Scope{Channel: chain.Channel, Conversation: &key}), func(m kept) bool { return m.channel == i && m.conv == key }, true)
+			h.same(t, row.Name+key, h.pages(t, ledger.Scope{Channel: row.Key, Conversation: &key}), func(m kept) bool { return m.channel == i && m.conv == key }, true)
 		}
 		for id, ch := range h.gone {
 			if ch != i {
 				continue
 			}
-			if page, err := h.s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, id, 3); err != nil || len(page) != 0 {
+			if page, err := h.s.Before(t.Context(), ledger.Scope{Channel: row.Key}, id, 3); err != nil || len(page) != 0 {
 				t.Fatalf("page behind a deleted message: %v, %v", texts(page), err)
 			}
 			break
@@ -239,7 +248,7 @@ func (h *shelf) settle(t *rapid.T) {
 		m.dead = st.State != ledger.Delivered
 	}
 	m.open, m.pending = false, false
-	chain, err := h.s.Own(t.Context(), h.rows[m.channel].Key)
+	chain, err := h.tail(m.channel)
 	if err != nil {
 		t.Fatal(err)
 	}
