@@ -9,5 +9,5 @@ import (
 // Ledger is where a front end finds its channel.
 type Ledger interface {
 	ChannelOfKind(ctx context.Context, kind string) (ledger.Channel, error)
-	CreateChannel(ctx context.Context, c ledger.Channel, t *ledger.NewToken, by ledger.Change) (ledger.Channel, error)
+	CreateChannel(ctx context.Context, c ledger.Channel, token *ledger.NewCredential, by ledger.Change) (ledger.Channel, error)
 }

@@ -27,7 +27,7 @@ type Directory interface {
 	Channels(ctx context.Context, after int64, n int) ([]Channel, error)
 	// CreateChannel adds a channel, with a first token unless its kind has none. Errors
 	// are ErrNameTaken, ErrTokenTaken and those of storage.
-	CreateChannel(ctx context.Context, c Channel, t *NewToken, by Change) (Channel, error)
+	CreateChannel(ctx context.Context, c Channel, token *NewCredential, by Change) (Channel, error)
 	// UpdateChannel writes a channel's policy. Errors are ErrNotFound, ErrNameTaken and
 	// those of storage.
 	UpdateChannel(ctx context.Context, c Channel, by Change) (Channel, error)

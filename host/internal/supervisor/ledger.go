@@ -9,6 +9,6 @@ import (
 // Ledger is where the supervisor keeps the channels of plugins.
 type Ledger interface {
 	Channel(ctx context.Context, ref string) (ledger.Channel, error)
-	CreateChannel(ctx context.Context, c ledger.Channel, t *ledger.NewToken, by ledger.Change) (ledger.Channel, error)
+	CreateChannel(ctx context.Context, c ledger.Channel, token *ledger.NewCredential, by ledger.Change) (ledger.Channel, error)
 	UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.Change) (ledger.Channel, error)
 }

@@ -12,5 +12,5 @@ type Ledger interface {
 	Thread(ctx context.Context, channel, owner int64, name string) (conversation string, err error)
 	OpenThread(ctx context.Context, channel, owner int64, name string) (conversation string, err error)
 	ChannelOfKind(ctx context.Context, kind string) (ledger.Channel, error)
-	CreateChannel(ctx context.Context, c ledger.Channel, t *ledger.NewToken, by ledger.Change) (ledger.Channel, error)
+	CreateChannel(ctx context.Context, c ledger.Channel, token *ledger.NewCredential, by ledger.Change) (ledger.Channel, error)
 }
