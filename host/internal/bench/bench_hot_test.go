@@ -40,7 +40,7 @@ func inProcess(b *testing.B, n int) target {
 		b.Fatal(err)
 	}
 	h := hub.New(hub.Options{Store: st, Commands: command.New(), Log: log, Agents: hub.Fixed{"echo": &agent.Echo{}}})
-	slots := bridge.New(h, auth.NewGate(st, nil), bridge.Options{Log: log})
+	slots := bridge.New(bridge.Local(h), auth.NewGate(st, nil), bridge.Options{Log: log})
 	streams, end := context.WithCancel(context.Background())
 	srv := &http.Server{Handler: api.New(streams, api.Options{
 		Store: st, Hub: h, Slots: slots, Keys: keys, Assets: agent.Assets(), Log: log, Now: time.Now, Ready: st.Writable,

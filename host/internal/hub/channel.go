@@ -36,8 +36,8 @@ type Channel struct {
 
 // locked is what changes in a channel. Only lock gives it, so that whoever has
 // it holds the channel's mutex, until unlock: nothing of it may be used after
-// that. The methods that need the mutex are its own, or those of its queue and
-// turns.
+// that. The methods that need the mutex are its own, or those of its outbox,
+// queue and turns.
 type locked struct {
 	c *Channel
 
@@ -45,18 +45,19 @@ type locked struct {
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          list.List // of *conversation, least recently used first
-	lastSent      time.Time
 	lastAck       time.Time
 	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
 
-	queue queue
-	turns turns
+	outbox outbox
+	queue  queue
+	turns  turns
 }
 
 func newChannel(h *Hub, chain *sqlite.Chain, row ledger.Channel, backlog int) *Channel {
 	c := &Channel{hub: h, chain: chain, owner: row.ID}
 	ch := &c.state
 	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
+	ch.outbox.locked = ch
 	ch.queue.locked, ch.queue.backlog = ch, backlog
 	ch.turns.locked = ch
 	most := ch.policy.rate(h.Rate)

@@ -46,15 +46,17 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 	o := &outgoing{message: message.Text(text), agent: agent}
 	o.message.Meta = message.Meta{message.MetaDraft: json.RawMessage("true")}
 	s := &stream{c: c, routing: job.routing, replyTo: job.id, text: text, at: c.hub.Steady(), draft: &draft{known: make(chan struct{})}}
-	l := c.outlook()
-	row := c.prepare(o, l.view, job.routing, conv, l.a)
-	if row.State == ledger.Failed || text == "" || !c.reserve(conv, o) {
-		c.release(conv)
+	w, l := c.newWaited(conv, o), c.outlook()
+	w.row[0] = c.prepare(o, &l, job.routing)
+	ch := c.lock()
+	if w.row[0].State == ledger.Failed || text == "" || !ch.queue.reserve(conv, o) {
+		ch.release(conv)
+		ch.unlock()
 		return nil, nil
 	}
-	row.Tracked = true
-	o.draft = s.draft
-	sent, err := c.commit(ctx, conv, o, row)
+	ch.unlock()
+	w.row[0].Tracked, o.draft = true, s.draft
+	sent, err := w.commit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 	stop()
 	ch := c.lock()
 	handle := s.draft.handle
-	delete(ch.queue.drafts, s.id)
+	delete(ch.outbox.drafts, s.id)
 	rest, more := beyondText(&o.message)
 	if more {
 		conv.held++ // for what comes behind it

@@ -252,5 +252,5 @@ func (h *Hub) LastSent(key int64) time.Time {
 	}
 	ch := c.lock()
 	defer ch.unlock()
-	return ch.lastSent
+	return ch.outbox.lastSent
 }

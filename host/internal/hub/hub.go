@@ -139,6 +139,8 @@ type Hub struct {
 
 	agents agentTallies
 
+	attachments atomic.Int64 // that there were
+
 	mu       sync.Mutex // guards channels and closed
 	channels map[int64]*Channel
 	closed   bool

@@ -100,12 +100,12 @@ func (f *inbound) done(r sqlite.Result) {
 		f.follow(r.Err != nil)
 	}
 	ch := c.lock()
+	for i := range f.sent {
+		ch.outbox.settle(f.conv, &f.sent[i], &f.unit.Out[i], r)
+	}
 	if r.Err == nil {
 		ch.count().Received++
 		ch.count().failed(Outcome{ledger.In, f.row.State, f.row.Reason})
-		for i := range f.sent {
-			ch.dispatch(&f.sent[i], &f.unit.Out[i], r.At())
-		}
 		if f.turn != nil {
 			f.turn.id = f.row.ID
 			ch.turns.interrupt(f.conv)
@@ -115,9 +115,6 @@ func (f *inbound) done(r sqlite.Result) {
 			ch.release(f.conv)
 		}
 	} else {
-		for i := range f.sent {
-			ch.undo(&f.sent[i], &f.unit.Out[i])
-		}
 		if f.turn != nil {
 			f.conv.turns--
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -53,11 +52,12 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 		return nil, nil
 	}
 	ch.unlock()
-	o := &outgoing{agent: agent}
-	sent, err := c.commit(ctx, conv, o, ledger.Row{
+	w := c.newWaited(conv, &outgoing{agent: agent})
+	w.row[0] = ledger.Row{
 		Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
 		Origin: ledger.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: job.routing.ReplyCtx, Agent: agent}.Append(nil),
-	})
+	}
+	sent, err := w.commit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,47 +157,14 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 		return s.endDraft(ctx, conv, o, status)
 	}
 	o.message.Meta = streamed(o.message.Meta)
-	l := c.outlook()
-	row := c.prepare(o, l.view, s.routing, conv, l.a)
-	_ = c.decide(l, conv, o, &row) // the row says what became of it
-	c.addBacklog([]ledger.Row{row}, 1)
-	if row.Offers {
-		c.offers(conv, o)
-	}
-	return s.commit(ctx, conv, o, row, status)
-}
-
-func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row ledger.Row, status message.Status) (Sent, error) {
-	c := s.c
+	w, l := c.newWaited(conv, o), c.outlook()
+	row := &w.row[0]
+	w.unit.Set, _ = c.plan(&l, conv, o, s.routing, false, row) // the row says what became of it
 	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
-	o.ready = time.Now() // its id is as old as its first frame
-	done := make(chan error, 1)
-	c.hub.Store.Append(&sqlite.Unit{
-		Conversation: conv.Conversation,
-		Set:          c.choice(conv, o),
-		Settle: []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
-			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
-		}}},
-		Done: func(r sqlite.Result) {
-			ch := c.lock()
-			if r.Err == nil {
-				ch.dispatch(o, &row, r.At())
-				if ch.attached != nil {
-					r.Later(ch.attached.port)
-				}
-				ch.ended(conv, row)
-			} else {
-				ch.undo(o, &row)
-			}
-			ch.release(conv)
-			ch.unlock()
-			done <- r.Err
-		},
-	})
-	select {
-	case err := <-done:
-		return Sent{s.id, row.State, o.notes}, err
-	case <-ctx.Done(): // the commit goes on
-		return Sent{}, ctx.Err()
-	}
+	o.parcel.Late = time.Since(s.id.Time()) // its id is as old as its first frame
+	w.ends = true
+	w.unit.Settle = []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
+		Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
+	}}}
+	return w.commit(ctx)
 }
