@@ -38,7 +38,7 @@ func TestCLIErrors(t *testing.T) {
 		"errOverlap":        {[]string{"token", "rotate", "c", "--overlap", "soon"}, 2, "duration"},
 		"errCardFile":       {[]string{"send", "c", "room", "--card", bad}, 1, "not valid JSON"},
 		"errNoCardFile":     {[]string{"send", "c", "room", "--card", bad + ".no"}, 1, "no such file"},
-		"errImagePath":      {[]string{"send", "c", "room", "--image", "/etc/passwd"}, 1, "below the data directory"},
+		"errImagePath":      {[]string{"send", "c", "room", "--image", "/etc/passwd"}, 1, "found text/plain, expected a picture"},
 		"errKey":            {[]string{"channel", "list", "--key", "pnk_thatisnotthekey"}, 1, "no valid key"},
 		"errCommand":        {[]string{"chanel"}, 2, "chanel"},
 		"errSubcommand":     {[]string{"channel", "destroy"}, 2, "destroy"},
