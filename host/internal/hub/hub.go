@@ -44,8 +44,9 @@ const AgentNone = "none"
 // Turn is one message handed to an agent.
 type Turn struct {
 	ID           ledger.MessageID
-	Repeated     bool // handed over before, when the host stopped
-	Late         int  // attempts that the agent did not answer in time, see IsLate
+	Index        int64 // of the turn in its conversation
+	Repeated     bool  // handed over before, when the host stopped
+	Late         int   // attempts that the agent did not answer in time, see IsLate
 	Channel      string
 	Conversation string
 	UserID       string

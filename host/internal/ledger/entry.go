@@ -13,7 +13,6 @@ type Entry struct {
 	Channel        int64
 	ConversationID int64
 	Conversation   string // the effective conversation_id
-	Turn           int64
 	Origin         Origin
 	SettledAt      time.Time // when its state last changed; zero = never since it was committed
 }

@@ -204,9 +204,7 @@ func (q *queue) note(l *lane, handle string) {
 func (q *queue) finish(l *lane, s ledger.State, why ledger.Reason, life []ledger.Life) {
 	id, _ := l.Flight()
 	delete(q.flights, id)
-	if d := q.outbox.drafts[id]; d != nil {
-		d.know(l.handle)
-	}
+	q.outbox.know(id, l.handle)
 	l.Settle()
 	if s == ledger.Delivered {
 		q.arrived(&l.parcel, q.lastAck)

@@ -29,9 +29,12 @@ type draft struct {
 	handle string        // guarded by the channel's mutex; "" = none: it can't be edited
 }
 
-// know takes note of how the far end calls the beginning. The channel's mutex must
-// be held.
-func (d *draft) know(handle string) {
+// know takes note of how the far end calls the beginning of a draft, if it is one's.
+func (b *outbox) know(id ledger.MessageID, handle string) {
+	d := b.drafts[id]
+	if d == nil {
+		return
+	}
 	select {
 	case <-d.known:
 	default:
@@ -45,7 +48,8 @@ func (d *draft) know(handle string) {
 func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJob, agent, text string) (*stream, error) {
 	o := &outgoing{message: message.Text(text), agent: agent}
 	o.message.Meta = message.Meta{message.MetaDraft: json.RawMessage("true")}
-	s := &stream{c: c, routing: job.routing, replyTo: job.id, text: text, at: c.hub.Steady(), draft: &draft{known: make(chan struct{})}}
+	s := &stream{c: c, routing: job.routing, replyTo: job.id, draft: &draft{known: make(chan struct{})}}
+	s.now.text, s.now.at = text, c.hub.Steady()
 	w, l := c.newWaited(conv, o), c.outlook()
 	w.row[0] = c.prepare(o, &l, job.routing)
 	ch := c.lock()
@@ -64,8 +68,8 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 	return s, nil
 }
 
-// offerDraft writes an edit, if it is known how. The stream's mutex must be held.
-func (s *stream) offerDraft() {
+// offerDraft writes an edit, if it is known how.
+func (s *showing) offerDraft() {
 	select {
 	case <-s.draft.known:
 	default:
