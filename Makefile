@@ -1,4 +1,5 @@
-# `make run` builds and starts the host; `make test` does all that CI does.
+# `make run` builds and starts the host; `make test` does all that CI does; `make quick`
+# is for between two edits, and needs Go alone.
 
 GO      ?= go
 SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
@@ -8,17 +9,35 @@ LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZ    ?= 2000x
 
-.PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
+# What tools/needs/install.sh installs for the tests beside Debian's packages.
+export PONTOON_NEEDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pontoon/needs
+export PATH := $(PONTOON_NEEDS)/bin:$(PATH)
+
+.PHONY: run build quick test needs unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
 
 run: build
 	./bin/pontoon serve
 
+# -s -w: no tables for debuggers, which are a third of the size. Stack traces and
+# profiles have their names without them.
+SHIPPED := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 build:
-	$(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./host/cmd/pontoon
-	$(GO) build -trimpath -o bin/pontoon-irc ./adapters/irc
-	$(GO) build -trimpath -o bin/pontoon-webchat ./adapters/webchat
+	$(GO) build $(SHIPPED) -o bin/ ./host/cmd/pontoon
+	$(GO) build $(SHIPPED) -o bin/pontoon-irc ./adapters/irc
+	$(GO) build $(SHIPPED) -o bin/pontoon-webchat ./adapters/webchat
 
-test: fresh lint unit fuzz-short
+test: needs fresh lint unit fuzz-short
+
+needs:
+	tools/needs/install.sh
+
+# Without what starts browsers, interpreters or servers of others, which is in these
+# packages, and without the race detector. PATH has nothing but Go, so that a test
+# which needs more fails here, and does not hide.
+END_TO_END := host/cmd/pontoon|host/internal/(console|browser|supervisor/.*)|adapters/.*
+quick:
+	packages=$$($(GO) list ./... | grep -vE '/($(END_TO_END))$$') && \
+	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -short $$packages
 
 # SQLite is C that was translated to Go and keeps its memory outside of Go's: the race
 # detector and the checks of pointers find nothing in it, and looking took two thirds
@@ -41,7 +60,7 @@ generate:
 	$(GO) run ./sdk/schema/generate
 
 fresh: generate
-	git diff --exit-code --stat -- host/internal/ledger/sqlite/db host/internal/console sdk/transport/pb sdk/schema
+	git diff --exit-code --stat -- host/internal/ledger/sqlite/db host/internal/console sdk/transport/pb sdk/protocol/schemas
 	$(GO) mod tidy -diff
 
 # Every fuzz target: a few inputs each here, and 20 seconds in `make fuzz`.
@@ -51,8 +70,11 @@ fuzz-short:
 fuzz:
 	$(MAKE) fuzz-short FUZZ=20s
 
+# Measures the host: make bench BENCH_ARGS='fair --rounds 9', or '--help' for what
+# there is; deepbench is about a store with many messages, and runs no host.
 bench: build
-	./bin/pontoon bench
+	$(GO) build -trimpath -o bin/ ./tools/bench/cmd/bench ./host/internal/deepbench
+	./bin/bench $(BENCH_ARGS)
 
 # The long form of the tests of faults, and a table of what they found. One at a
 # time: how long recovery takes is part of it.

@@ -74,8 +74,6 @@ func TestCLIErrors(t *testing.T) {
 		"errMarkdown":       {[]string{"render", "--markdown", "zz", bad}, 2, "none, basic or full"},
 		"errMaxText":        {[]string{"render", "--max-text", "-1", bad}, 2, "--max-text"},
 		"errWindow":         {[]string{"stats", "--window", "year"}, 2, "hour or day"},
-		"errIDs":            {[]string{"bench", "deep", "--ids", "zz"}, 2, "none, ordered or random"},
-		"errCulprit":        {[]string{"bench", "fair", "--culprit", "zz"}, 2, "--culprit"},
 		"errURL":            {[]string{"channel", "list", "--url", "localhost:8080"}, 2, "--url"},
 		"errAdapter":        {[]string{"adapter", "run", "carrier-pigeon"}, 2, "irc"},
 		"errNoAdapter":      {[]string{"adapter", "run"}, 2, "irc"},

@@ -98,12 +98,12 @@ func start(t *testing.T, o Options) *setup {
 	gate := auth.NewGate(st, nil)
 	o.Store, o.Door, o.Out, o.Board = st, gate, s.out, &board{}
 	s.Agents = New(o)
-	secret := auth.NewToken(s.key, time.Time{})
+	secret := auth.NewCredential(s.key, time.Time{})
 	row, err := st.CreateAgent(t.Context(), ledger.Agent{ID: "id", Name: "helper", Kind: Kind, Enabled: true}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := st.AgentKeys(t.Context(), row.Key, 0, 1)
+	keys, err := st.Credentials(t.Context(), ledger.OfAgent(row.Key), 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +213,9 @@ func (s *setup) ended(done <-chan error, want error) {
 
 func (s *setup) noted(want string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(wait); s.out.all() != want; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("noted: %s\nexpected: %s", s.out.all(), want)
-		}
-	}
+	await.UntilElse(s.t, func() bool { return s.out.all() == want }, func() string {
+		return "noted: " + s.out.all() + "\nexpected: " + want
+	})
 }
 
 // What comes behind an answer does not overtake it.
