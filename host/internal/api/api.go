@@ -297,7 +297,10 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 // fault turns an error into a problem; what is not known is "internal" and logged.
 func (s *server) fault(err error, where string) error {
 	var used *ledger.InUseError
+	var known huma.StatusError
 	switch {
+	case errors.As(err, &known): // it is a problem already
+		return err
 	case errors.Is(err, ledger.ErrNotFound):
 		return huma.Error404NotFound(where + ": not found")
 	case errors.Is(err, ledger.ErrRemoved):

@@ -11,7 +11,7 @@ import (
 )
 
 const agentByID = `-- name: AgentByID :one
-SELECT id, uid, name, kind, config, enabled, created_at FROM agent WHERE id = ?
+SELECT id, uid, name, kind, config, enabled, created_at, version FROM agent WHERE id = ?
 `
 
 func (q *Queries) AgentByID(ctx context.Context, id int64) (Agent, error) {
@@ -25,12 +25,13 @@ func (q *Queries) AgentByID(ctx context.Context, id int64) (Agent, error) {
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }
 
 const agentByRef = `-- name: AgentByRef :one
-SELECT id, uid, name, kind, config, enabled, created_at FROM agent WHERE uid = ?1 OR name = ?1
+SELECT id, uid, name, kind, config, enabled, created_at, version FROM agent WHERE uid = ?1 OR name = ?1
 `
 
 func (q *Queries) AgentByRef(ctx context.Context, ref string) (Agent, error) {
@@ -44,6 +45,7 @@ func (q *Queries) AgentByRef(ctx context.Context, ref string) (Agent, error) {
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }
@@ -69,7 +71,7 @@ func (q *Queries) AgentKeyByHash(ctx context.Context, hash []byte) (AgentKey, er
 }
 
 const agents = `-- name: Agents :many
-SELECT id, uid, name, kind, config, enabled, created_at FROM agent WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, uid, name, kind, config, enabled, created_at, version FROM agent WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type AgentsParams struct {
@@ -94,6 +96,7 @@ func (q *Queries) Agents(ctx context.Context, arg AgentsParams) ([]Agent, error)
 			&i.Config,
 			&i.Enabled,
 			&i.CreatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -138,11 +141,16 @@ func (q *Queries) ChannelsOfAgent(ctx context.Context, name string) ([]string, e
 }
 
 const deleteAgent = `-- name: DeleteAgent :execrows
-DELETE FROM agent WHERE id = ?
+DELETE FROM agent WHERE id = ? AND version = ?
 `
 
-func (q *Queries) DeleteAgent(ctx context.Context, id int64) (int64, error) {
-	result, err := q.db.ExecContext(ctx, deleteAgent, id)
+type DeleteAgentParams struct {
+	ID      int64
+	Version int64
+}
+
+func (q *Queries) DeleteAgent(ctx context.Context, arg DeleteAgentParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, deleteAgent, arg.ID, arg.Version)
 	if err != nil {
 		return 0, err
 	}
@@ -167,7 +175,7 @@ func (q *Queries) ExpireOtherAgentKeys(ctx context.Context, arg ExpireOtherAgent
 }
 
 const insertAgent = `-- name: InsertAgent :one
-INSERT INTO agent (uid, name, kind, config, enabled, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, config, enabled, created_at
+INSERT INTO agent (uid, name, kind, config, enabled, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, config, enabled, created_at, version
 `
 
 type InsertAgentParams struct {
@@ -197,6 +205,7 @@ func (q *Queries) InsertAgent(ctx context.Context, arg InsertAgentParams) (Agent
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }
@@ -310,7 +319,7 @@ func (q *Queries) TouchAgentKey(ctx context.Context, arg TouchAgentKeyParams) er
 }
 
 const updateAgent = `-- name: UpdateAgent :one
-UPDATE agent SET name = ?, config = ?, enabled = ? WHERE id = ? RETURNING id, uid, name, kind, config, enabled, created_at
+UPDATE agent SET name = ?, config = ?, enabled = ?, version = version + 1 WHERE id = ? AND version = ? RETURNING id, uid, name, kind, config, enabled, created_at, version
 `
 
 type UpdateAgentParams struct {
@@ -318,6 +327,7 @@ type UpdateAgentParams struct {
 	Config  string
 	Enabled int64
 	ID      int64
+	Version int64
 }
 
 func (q *Queries) UpdateAgent(ctx context.Context, arg UpdateAgentParams) (Agent, error) {
@@ -326,6 +336,7 @@ func (q *Queries) UpdateAgent(ctx context.Context, arg UpdateAgentParams) (Agent
 		arg.Config,
 		arg.Enabled,
 		arg.ID,
+		arg.Version,
 	)
 	var i Agent
 	err := row.Scan(
@@ -336,6 +347,7 @@ func (q *Queries) UpdateAgent(ctx context.Context, arg UpdateAgentParams) (Agent
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const channelByKind = `-- name: ChannelByKind :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE kind = ? ORDER BY id LIMIT 1
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE kind = ? ORDER BY id LIMIT 1
 `
 
 func (q *Queries) ChannelByKind(ctx context.Context, kind string) (Channel, error) {
@@ -35,6 +35,7 @@ func (q *Queries) ChannelByKind(ctx context.Context, kind string) (Channel, erro
 		&i.Swept,
 		&i.Gone,
 		&i.RateLimit,
+		&i.Version,
 	)
 	return i, err
 }

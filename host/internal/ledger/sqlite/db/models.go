@@ -16,6 +16,7 @@ type Agent struct {
 	Config    string
 	Enabled   int64
 	CreatedAt int64
+	Version   int64
 }
 
 type AgentKey struct {
@@ -43,16 +44,18 @@ type ApiKey struct {
 }
 
 type Audit struct {
-	ID     int64
-	At     int64
-	Actor  string
-	Action string
-	Target string
-	Detail string
-	Via    string
-	Remote string
-	Was    sql.NullString
-	Became sql.NullString
+	ID      int64
+	At      int64
+	Actor   string
+	Action  string
+	Target  string
+	Detail  string
+	Via     string
+	Remote  string
+	Was     sql.NullString
+	Became  sql.NullString
+	Subject string
+	Version int64
 }
 
 type Channel struct {
@@ -73,6 +76,7 @@ type Channel struct {
 	Swept              int64
 	Gone               int64
 	RateLimit          int64
+	Version            int64
 }
 
 type Conversation struct {
