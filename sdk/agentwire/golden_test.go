@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/protocol"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -78,9 +79,9 @@ var question = message.Envelope{
 }
 
 func TestGoldenFromAgent(t *testing.T) {
-	checkNames(t, "from_agent", fromAgent)
+	checkNames(t, "to_host", fromAgent)
 	for name, want := range fromAgent {
-		frame := golden(t, "from_agent", name, want.Append(nil))
+		frame := golden(t, "to_host", name, want.Append(nil))
 		got, err := DecodeFromAgent(frame)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -95,9 +96,9 @@ func TestGoldenFromAgent(t *testing.T) {
 }
 
 func TestGoldenFromHost(t *testing.T) {
-	checkNames(t, "from_host", fromHost)
+	checkNames(t, "to_agent", fromHost)
 	for name, want := range fromHost {
-		frame := golden(t, "from_host", name, want.Append(nil))
+		frame := golden(t, "to_agent", name, want.Append(nil))
 		got, err := DecodeFromHost(frame)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -111,10 +112,13 @@ func TestGoldenFromHost(t *testing.T) {
 	}
 }
 
+// frames is where the golden frames are, for programs in any language.
+const frames = "../protocol/agent_frames"
+
 // golden checks that the file holds the frame, or writes it, and returns it.
 func golden(t *testing.T, dir, name string, frame []byte) []byte {
 	t.Helper()
-	path := filepath.Join("testdata", dir, name+".json")
+	path := filepath.Join(frames, dir, name+".json")
 	if *update {
 		if err := os.WriteFile(path, append(slices.Clone(frame), '\n'), 0o644); err != nil {
 			t.Fatal(err)
@@ -143,37 +147,35 @@ func checkNames[T any](t *testing.T, dir string, tests map[string]T) {
 
 func files(t testing.TB, dir string) []string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.json"))
+	paths, err := filepath.Glob(filepath.Join(frames, dir, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return paths
 }
 
-// malformed are listed in a file, for programs in other languages too.
 func TestMalformed(t *testing.T) {
-	var list []struct {
-		Frame string
-		Code  wire.Code
-		Field string
-		Ref   string
+	all, err := protocol.MalformedFrames()
+	if err != nil {
+		t.Fatal(err)
 	}
-	raw, err := os.ReadFile("testdata/malformed.json")
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
-	}
-	if err != nil || len(list) < 20 {
-		t.Fatalf("%d malformed frames: %v", len(list), err)
-	}
-	for _, c := range list {
-		got, err := DecodeFromAgent([]byte(c.Frame))
-		if err == nil {
-			t.Errorf("%s: taken as %+v", c.Frame, got)
+	tried := 0
+	for _, m := range all {
+		if m.Direction != protocol.AgentToHost {
 			continue
 		}
-		if err.Code != c.Code || err.Ref != c.Ref || !strings.HasPrefix(err.Message, c.Field+":") {
-			t.Errorf("%s: refused with %+v, want %s of %s, ref %q", c.Frame, err, c.Code, c.Field, c.Ref)
+		tried++
+		got, err := DecodeFromAgent([]byte(m.Frame))
+		if err == nil {
+			t.Errorf("%s: %s: taken as %+v", m.Name, m.Frame, got)
+			continue
 		}
+		if string(err.Code) != m.Code || err.Ref != m.Ref || !strings.HasPrefix(err.Message, m.Field+":") {
+			t.Errorf("%s: %s: refused with %+v, want %s of %s, ref %q", m.Name, m.Frame, err, m.Code, m.Field, m.Ref)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("the table has %d malformed frames of an agent", tried)
 	}
 	for _, frame := range []string{`x`, `[]`, `{"type":"turn","turn_id":1}`, `{"type":"cancel","turn_id":[]}`} {
 		if got, err := DecodeFromHost([]byte(frame)); err == nil {
@@ -218,7 +220,7 @@ func TestLast(t *testing.T) {
 }
 
 func FuzzDecodeFromAgent(f *testing.F) {
-	for _, path := range files(f, "from_agent") {
+	for _, path := range files(f, "to_host") {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -247,7 +249,7 @@ func FuzzDecodeFromAgent(f *testing.F) {
 }
 
 func FuzzDecodeFromHost(f *testing.F) {
-	for _, path := range files(f, "from_host") {
+	for _, path := range files(f, "to_agent") {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -14,11 +15,58 @@ import (
 // Address is where the bytes of a vision, file or audio part are; "" if it has
 // no url or is of another type.
 func (p Part) Address() string {
-	switch p.Type {
-	case TypeVision, TypeFile, TypeAudioInput, TypeAudioOutput:
+	if p.hasAddress() {
 		return TextField(p.raw, "url")
 	}
 	return ""
+}
+
+func (p Part) hasAddress() bool {
+	switch p.Type {
+	case TypeVision, TypeFile, TypeAudioInput, TypeAudioOutput:
+		return true
+	}
+	return false
+}
+
+// LocalFiles yields the fields of a picture, file or sound that name a file of
+// the machine where they are read, with their values: a path, and a url of the
+// scheme file. Field names count in any case and as often as they are repeated,
+// since readers differ in which they take.
+func (p Part) LocalFiles() iter.Seq2[string, string] {
+	return func(yield func(field, value string) bool) {
+		if !p.hasAddress() {
+			return
+		}
+		for m := range members(p.raw) {
+			if value, ok := p.localFile(m); ok && !yield(m.key, value) {
+				return
+			}
+		}
+	}
+}
+
+// WithoutLocalFiles is the part without what LocalFiles yields.
+func (p Part) WithoutLocalFiles() Part {
+	if !p.hasAddress() {
+		return p
+	}
+	return p.drop(func(m member) bool { _, ok := p.localFile(m); return ok })
+}
+
+// localFile is the value of a field that names a file of this machine.
+func (p Part) localFile(m member) (string, bool) {
+	var value string
+	switch {
+	case strings.EqualFold(m.key, "path") && (p.Type == TypeVision || p.Type == TypeFile):
+		_ = json.Unmarshal(p.raw[m.value:m.end], &value) // what is no text is nobody's path
+		return value, value != ""
+	case strings.EqualFold(m.key, "url"):
+		_ = json.Unmarshal(p.raw[m.value:m.end], &value)
+		scheme, _, _ := strings.Cut(strings.TrimLeftFunc(value, func(r rune) bool { return r <= ' ' }), ":")
+		return value, strings.EqualFold(scheme, "file")
+	}
+	return "", false
 }
 
 // At is the part with another url, behind everything else.
@@ -26,10 +74,14 @@ func (p Part) At(url string) Part { return p.Without("url").with("url", url) }
 
 // Without is the part without the keys, which are not type.
 func (p Part) Without(keys ...string) Part {
+	return p.drop(func(m member) bool { return slices.Contains(keys, m.key) })
+}
+
+func (p Part) drop(unwanted func(member) bool) Part {
 	raw := json.RawMessage{'{'}
 	whole := true
 	for m := range members(p.raw) {
-		if slices.Contains(keys, m.key) {
+		if unwanted(m) {
 			whole = false
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
-	"github.com/pontoon-bridge/pontoon/sdk/internal/sdktest"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -52,10 +53,28 @@ func TestProcess(t *testing.T) {
 	case "parent of orphan", "parent of stubborn orphan":
 		c := launch(t, strings.TrimPrefix(role, "parent of "), os.NewFile(lifeline, "lifeline"))
 		p := c.configured(t)
-		sdktest.Receive(t, "greeting", p.frames)
+		await.Value(t, "greeting", p.frames)
 		fmt.Println("ready") // to be killed
 		select {}
 	}
+}
+
+// logs keeps what was written to it.
+type logs struct {
+	mu sync.Mutex // guards b
+	b  strings.Builder
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // parrot says what it is told.
@@ -110,13 +129,13 @@ type child struct {
 	*goplugin.Client
 	cmd    *exec.Cmd
 	bridge *grpcconn.Plugin
-	stderr *sdktest.Logs
+	stderr *logs
 }
 
 // launch starts a process and does the handshake. The test's end kills it.
 func launch(t *testing.T, role string, files ...*os.File) *child {
 	t.Helper()
-	c := &child{cmd: process(t, role), stderr: &sdktest.Logs{}}
+	c := &child{cmd: process(t, role), stderr: &logs{}}
 	c.cmd.ExtraFiles = files
 	c.cmd.Env = append(c.cmd.Env, goplugin.EnvUnixSocketDir+"="+t.TempDir())
 	c.Client = goplugin.NewClient(&goplugin.ClientConfig{
@@ -198,9 +217,9 @@ func (c *child) attach(t *testing.T) *perch {
 	}()
 	t.Cleanup(func() {
 		_ = stream.Close(wire.CloseDraining, "test is over")
-		sdktest.Receive(t, "end of the stream", done)
+		await.Value(t, "end of the stream", done)
 	})
-	sdktest.Receive(t, "register", registered)
+	await.Value(t, "register", registered)
 	p.write(t, string(wire.RegisterAck{OK: true}.Append(nil)))
 	return p
 }
@@ -214,7 +233,7 @@ func (p *perch) write(t *testing.T, frame string) {
 
 func (p *perch) wantSaid(t *testing.T, text string) {
 	t.Helper()
-	if got := sdktest.Receive(t, "frame", p.frames); got != said(text) {
+	if got := await.Value(t, "frame", p.frames); got != said(text) {
 		t.Errorf("frame is %.200s, want %.200s", got, said(text))
 	}
 }
@@ -222,14 +241,14 @@ func (p *perch) wantSaid(t *testing.T, text string) {
 func (p *perch) wantNormalClose(t *testing.T) {
 	t.Helper()
 	var closed *transport.CloseError
-	if err := sdktest.Receive(t, "end of the stream", p.ended); !errors.As(err, &closed) || closed.Code != wire.CloseNormal {
+	if err := await.Value(t, "end of the stream", p.ended); !errors.As(err, &closed) || closed.Code != wire.CloseNormal {
 		t.Errorf("host saw %v, want close code 1000", err)
 	}
 }
 
 func (c *child) wantExit(t *testing.T, status int) {
 	t.Helper()
-	sdktest.Eventually(t, "exit", c.Exited)
+	await.Until(t, "exit", c.Exited)
 	if got := c.cmd.ProcessState.ExitCode(); got != status {
 		t.Errorf("exit status %d, want %d:\n%s", got, status, c.stderr)
 	}
@@ -279,7 +298,7 @@ func TestPluginConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := c.attach(t)
-		_ = sdktest.Receive(t, "end of the stream", p.ended)
+		_ = await.Value(t, "end of the stream", p.ended)
 		c.wantExit(t, transport.ExitConfig)
 		if text := c.stderr.String(); !strings.Contains(text, `unknown key "what"`) || strings.Contains(text, "secret") {
 			t.Errorf("standard error names no key, or shows the value:\n%s", text)
@@ -336,7 +355,7 @@ func TestPluginIsAttachedAgain(t *testing.T) {
 	first := p.first
 	for range 3 {
 		_ = p.stream.Close(wire.CloseOverload, "later")
-		_ = sdktest.Receive(t, "end of the stream", p.ended)
+		_ = await.Value(t, "end of the stream", p.ended)
 		p = c.attach(t)
 		if p.first != first {
 			t.Errorf("registers as %s, before as %s", p.first, first)
@@ -364,7 +383,7 @@ func TestPluginByHand(t *testing.T) {
 func TestPluginFlags(t *testing.T) {
 	getenv := func(string) string { return transport.CookieValue }
 	for _, args := range [][]string{{"x", "--what"}, {"x", "--url=http://h", "what"}} {
-		var stderr sdktest.Logs
+		var stderr logs
 		if got := Start(t.Context(), "test", &parrot{}, args, getenv, &stderr); got != 2 || !strings.Contains(stderr.String(), "what") {
 			t.Errorf("%q: exit status %d, want 2 with what is wrong:\n%s", args, got, &stderr)
 		}

@@ -3,21 +3,13 @@
 package schema
 
 import (
-	"embed"
 	"encoding/json"
-	"io/fs"
 	"reflect"
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/sdk/internal/shape"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
-
-//go:embed *.json
-var files embed.FS
-
-// Files are the schemas by file name. Those that refer to others do so by it.
-func Files() fs.FS { return files }
 
 // Generate makes all files anew from the Go types.
 func Generate() map[string][]byte {

@@ -13,17 +13,18 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
+	"github.com/pontoon-bridge/pontoon/sdk/protocol"
 )
 
 // What is checked in is what the Go types say.
 func TestFresh(t *testing.T) {
 	made := Generate()
-	found, err := fs.Glob(Files(), "*.json")
+	found, err := fs.Glob(protocol.Schemas(), "*.json")
 	if err != nil || len(found) != len(made) {
 		t.Errorf("%d files, %d generated: %v, %v", len(found), len(made), found, err)
 	}
 	for name, want := range made {
-		if got, err := fs.ReadFile(Files(), name); err != nil || !bytes.Equal(got, want) {
+		if got, err := fs.ReadFile(protocol.Schemas(), name); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not fresh (make generate): %v", name, err)
 		}
 	}
@@ -128,14 +129,14 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// The golden frames of package wire, which its codec reads and writes.
+// The golden frames of packages wire and agentwire, which their codecs read and writes.
 func TestFrames(t *testing.T) {
 	for dir, schema := range map[string]string{
-		"wire/testdata/to_host": "frame-to-host.json", "wire/testdata/to_adapter": "frame-to-adapter.json",
-		"agentwire/testdata/from_agent": "agent-frame-to-host.json", "agentwire/testdata/from_host": "agent-frame-to-agent.json",
+		"frames/to_host": "frame-to-host.json", "frames/to_adapter": "frame-to-adapter.json",
+		"agent_frames/to_host": "agent-frame-to-host.json", "agent_frames/to_agent": "agent-frame-to-agent.json",
 	} {
 		s := validator(t, schema)
-		names, err := filepath.Glob("../" + dir + "/*.json")
+		names, err := filepath.Glob("../protocol/" + dir + "/*.json")
 		if err != nil || len(names) < 10 {
 			t.Fatalf("%d golden frames: %v", len(names), err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -15,11 +16,7 @@ func TestCloseFrameComesBeforeTheEnd(t *testing.T) {
 	host.socket.mu.Lock() // another write is at it
 	closed := make(chan error, 1)
 	go func() { closed <- host.Close(wire.CloseReplaced, "why") }()
-	for end := time.Now().Add(patience); !host.closed.Load(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("Close did not begin")
-		}
-	}
+	await.Until(t, "Close begins", host.closed.Load)
 	if err := adapter.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}

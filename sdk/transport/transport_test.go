@@ -265,15 +265,11 @@ func TestCloseCodeSurvivesUnreadInput(t *testing.T) {
 func TestCloseEndsReadOfAPeerThatDoesNotAnswer(t *testing.T) {
 	host, client := raw(t) // the client never reads, so it never answers the close
 	end := ends(host)
-	began := time.Now()
 	if err := host.Close(wire.CloseNormal, ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := receive(t, "host's end", end); !errors.Is(err, ErrClosed) {
 		t.Errorf("Read = %v, want ErrClosed", err)
-	}
-	if took := time.Since(began); took > 3*LingerTimeout {
-		t.Errorf("took %s", took)
 	}
 	_ = client.Close()
 }
@@ -323,11 +319,7 @@ func TestPingIsAnsweredAndHeard(t *testing.T) {
 	if err := host.Ping(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); !host.Heard().After(before); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no pong was heard")
-		}
-	}
+	await.Until(t, "a pong is heard", func() bool { return host.Heard().After(before) })
 }
 
 func TestDialNamesTheRefusalButNotTheQuery(t *testing.T) {

@@ -13,11 +13,17 @@ import (
 	"unicode/utf8"
 )
 
-// seed adds the golden frames of the directories to the corpus.
+// seed adds the golden frames of the directories, and those of the tables, to the corpus.
 func seed(f *testing.F, dirs ...string) {
 	f.Helper()
+	for _, m := range malformedFrames(f) {
+		f.Add([]byte(m.Frame))
+	}
+	for _, l := range lenientFrames(f) {
+		f.Add([]byte(l.Frame))
+	}
 	for _, dir := range dirs {
-		paths, err := filepath.Glob(filepath.Join("testdata", dir, "*.json"))
+		paths, err := filepath.Glob(filepath.Join(frames, dir, "*.json"))
 		if err != nil || len(paths) == 0 {
 			f.Fatalf("no frames in %s: %v", dir, err)
 		}
@@ -35,7 +41,7 @@ func seed(f *testing.F, dirs ...string) {
 var refusals = []Code{CodeBadJSON, CodeNotObject, CodeTooDeep, CodeUnknownType, CodeMissingField, CodeWrongType, CodeTooLarge, CodeNotSupported}
 
 func FuzzDecodeInbound(f *testing.F) {
-	seed(f, "to_host", "malformed", "lenient")
+	seed(f, "to_host")
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		var fast, slow fields
 		if scan(string(frame), &fast) {
@@ -145,7 +151,7 @@ func FuzzWalk(f *testing.F) {
 }
 
 func FuzzDecodeOutbound(f *testing.F) {
-	seed(f, "to_adapter", "lenient")
+	seed(f, "to_adapter")
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		out, err := DecodeOutbound(frame)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 // frames whose names begin with v11_.
 var everything = Dialect{V11, CapsV11}
 
-func dialectOf(name string) Dialect {
+func dialectByName(name string) Dialect {
 	if strings.HasPrefix(name, "v11_") {
 		return everything
 	}

@@ -1,56 +1,73 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/sdk/protocol"
 )
 
-// The files of a session of protocol 1.0 are listed in index.json, those of 1.1
-// in v11_index.json: who knows of 1.0 alone reads the first one only.
-const (
-	indexV10 = "index.json"
-	indexV11 = "v11_index.json"
-)
+func malformedFrames(t testing.TB) (rows []protocol.Malformed) {
+	t.Helper()
+	all, err := protocol.MalformedFrames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.Direction == protocol.AdapterToHost {
+			rows = append(rows, m)
+		}
+	}
+	if len(rows) < 100 {
+		t.Fatalf("the table has %d malformed frames of an adapter", len(rows))
+	}
+	return rows
+}
 
-type malformed struct {
-	File  string `json:"file"`
-	Code  Code   `json:"code"`
-	Field string `json:"field"`         // what the message must name first
-	Ref   string `json:"ref,omitempty"` // the error frame's ref
+func lenientFrames(t testing.TB) []protocol.Lenient {
+	t.Helper()
+	rows, err := protocol.LenientFrames()
+	if err != nil || len(rows) < 60 {
+		t.Fatalf("the table has %d lenient frames: %v", len(rows), err)
+	}
+	return rows
+}
 
-	Capabilities *[]string `json:"capabilities,omitempty"` // 1.1: of the session; absent = all
+// Each row of a table has a name of its own.
+func TestTables(t *testing.T) {
+	var seen []string
+	for _, m := range malformedFrames(t) {
+		seen = append(seen, "malformed "+m.Name)
+	}
+	for _, l := range lenientFrames(t) {
+		seen = append(seen, "lenient "+l.Name)
+	}
+	slices.Sort(seen)
+	if n := len(seen); len(slices.Compact(seen)) != n {
+		t.Error("a name is there twice")
+	}
 }
 
 func TestMalformed(t *testing.T) {
-	var seen []string
-	for _, m := range readIndex[malformed](t, "malformed", indexV10) {
-		seen = append(seen, strings.TrimSuffix(m.File, ".json"))
-		t.Run(m.File, func(t *testing.T) { m.check(t, Dialect{}) })
+	for _, m := range malformedFrames(t) {
+		t.Run(m.Name, func(t *testing.T) { checkMalformed(t, m, dialectOf(t, m.Session)) })
 	}
-	for _, m := range readIndex[malformed](t, "malformed", indexV11) {
-		seen = append(seen, strings.TrimSuffix(m.File, ".json"))
-		t.Run(m.File, func(t *testing.T) { m.check(t, dialectWith(t, m.Capabilities)) })
-	}
-	checkNames(t, "malformed", seen)
 }
 
-func (m malformed) check(t *testing.T, d Dialect) {
-	in, err := DecodeInboundAs(readFrame(t, "malformed", m.File), d)
+func checkMalformed(t *testing.T, m protocol.Malformed, d Dialect) {
+	t.Helper()
+	in, err := DecodeInboundAs([]byte(m.Frame), d)
 	if err == nil {
 		t.Fatalf("accepted as %+v", in)
 	}
-	if err.Code != m.Code || err.Ref != m.Ref {
+	if string(err.Code) != m.Code || err.Ref != m.Ref {
 		t.Errorf("got code %s, ref %q (%s), want %s, %q", err.Code, err.Ref, err.Message, m.Code, m.Ref)
 	}
 	if !strings.HasPrefix(err.Message, m.Field+": ") {
 		t.Errorf("message %q does not name %s", err.Message, m.Field)
 	}
-	if m.Code != CodeBadJSON && m.Code != CodeTooDeep && !strings.Contains(err.Message, "expected") &&
+	if err.Code != CodeBadJSON && err.Code != CodeTooDeep && !strings.Contains(err.Message, "expected") &&
 		!strings.Contains(err.Message, "allowed") && !strings.Contains(err.Message, "needs") {
 		t.Errorf("message %q does not say what is allowed", err.Message)
 	}
@@ -59,70 +76,59 @@ func (m malformed) check(t *testing.T, d Dialect) {
 // What is malformed whatever the session has negotiated, is so under 1.1 too.
 func TestMalformedUnderBoth(t *testing.T) {
 	onlyV10 := []string{"unknown_type", "not_supported"} // the types of 1.1 are others
-	for _, m := range readIndex[malformed](t, "malformed", indexV10) {
-		if !slices.Contains(onlyV10, string(m.Code)) {
-			t.Run(m.File, func(t *testing.T) { m.check(t, everything) })
+	for _, m := range malformedFrames(t) {
+		if m.Protocol == V10.String() && !slices.Contains(onlyV10, m.Code) {
+			t.Run(m.Name, func(t *testing.T) { checkMalformed(t, m, everything) })
 		}
 	}
 }
 
-type lenient struct {
-	File  string `json:"file"`
-	To    string `json:"to"`    // host or adapter
-	Means string `json:"means"` // the same frame, in canonical form
-
-	Capabilities *[]string `json:"capabilities,omitempty"` // 1.1: of the session; absent = all
-}
-
 func TestLenient(t *testing.T) {
-	var seen []string
-	for _, l := range readIndex[lenient](t, "lenient", indexV10) {
-		seen = append(seen, strings.TrimSuffix(l.File, ".json"))
-		t.Run(l.File, func(t *testing.T) {
-			l.check(t, Dialect{}, func(o *Outbound) { o.MessageID = "" }) // a field unknown to 1.0
+	for _, l := range lenientFrames(t) {
+		t.Run(l.Name, func(t *testing.T) {
+			checkLenient(t, l, dialectOf(t, l.Session), func(o *Outbound) {
+				if l.Protocol == V10.String() {
+					o.MessageID = "" // a field unknown to 1.0
+				} else {
+					o.Plain = true
+				}
+			})
 		})
 	}
-	for _, l := range readIndex[lenient](t, "lenient", indexV11) {
-		seen = append(seen, strings.TrimSuffix(l.File, ".json"))
-		t.Run(l.File, func(t *testing.T) {
-			l.check(t, dialectWith(t, l.Capabilities), func(o *Outbound) { o.Plain = true })
-		})
-	}
-	checkNames(t, "lenient", seen)
 }
 
 // What 1.0 understands, 1.1 does too, but for fields that only 1.1 knows and
 // that are none: to ignore such an id or cursor would lose or repeat messages.
 func TestLenientUnderBoth(t *testing.T) {
-	refused := map[string]string{"number_message_id.json": "message_id", "long_message_id.json": "message_id", "unknown_fields.json": "cursor"}
-	for _, l := range readIndex[lenient](t, "lenient", indexV10) {
-		if l.To != "host" {
+	refused := map[string]string{"number_message_id": "message_id", "long_message_id": "message_id", "unknown_fields": "cursor"}
+	for _, l := range lenientFrames(t) {
+		if l.Direction != protocol.AdapterToHost || l.Protocol != V10.String() {
 			continue
 		}
-		t.Run(l.File, func(t *testing.T) {
-			if refused[l.File] == "" {
-				l.check(t, everything, nil)
+		t.Run(l.Name, func(t *testing.T) {
+			if refused[l.Name] == "" {
+				checkLenient(t, l, everything, nil)
 				return
 			}
-			in, err := DecodeInboundAs(readFrame(t, "lenient", l.File), everything)
-			if err == nil || !strings.HasPrefix(err.Message, refused[l.File]+": ") {
+			in, err := DecodeInboundAs([]byte(l.Frame), everything)
+			if err == nil || !strings.HasPrefix(err.Message, refused[l.Name]+": ") {
 				t.Errorf("%+v, %v", in, err)
 			}
 		})
 	}
 }
 
-func (l lenient) check(t *testing.T, d Dialect, as func(*Outbound)) {
-	frame := readFrame(t, "lenient", l.File)
+func checkLenient(t *testing.T, l protocol.Lenient, d Dialect, as func(*Outbound)) {
+	t.Helper()
 	var got []byte
-	if l.To == "host" {
-		in, err := DecodeInboundAs(frame, d)
+	if l.Direction == protocol.AdapterToHost {
+		in, err := DecodeInboundAs([]byte(l.Frame), d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = in.Append(nil)
 	} else {
-		out, err := DecodeOutbound(frame)
+		out, err := DecodeOutbound([]byte(l.Frame))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,37 +140,18 @@ func (l lenient) check(t *testing.T, d Dialect, as func(*Outbound)) {
 	}
 }
 
-func dialectWith(t *testing.T, names *[]string) Dialect {
+// dialectOf is that of a session with a frame of a table.
+func dialectOf(t *testing.T, s protocol.Session) Dialect {
 	t.Helper()
-	if names == nil {
+	switch {
+	case s.Protocol == V10.String():
+		return Dialect{}
+	case s.Capabilities == nil:
 		return everything
 	}
-	caps, unknown := ParseCapsFor("1.1", *names)
+	caps, unknown := ParseCapsFor(s.Protocol, *s.Capabilities)
 	if len(unknown) > 0 {
 		t.Fatalf("capabilities %q", unknown)
 	}
 	return Dialect{V11, Effective(caps, 0)}
-}
-
-func readIndex[T any](t *testing.T, dir, name string) (index []T) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&index); err != nil {
-		t.Fatal(err)
-	}
-	return index
-}
-
-func readFrame(t *testing.T, dir, file string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", dir, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.TrimSuffix(b, []byte("\n"))
 }

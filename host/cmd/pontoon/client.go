@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -66,14 +67,20 @@ func (o *clientOptions) findKey(c *client) (err error) {
 // do sends a request and returns the answer if it is a success. Its body must
 // be closed.
 func (c *client) do(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
-	var body io.Reader
-	if in != nil {
-		b, err := json.Marshal(in)
-		if err != nil {
-			return nil, fmt.Errorf("encode request: %w", err)
-		}
-		body = bytes.NewReader(b)
+	if in == nil {
+		return c.request(ctx, method, path, nil, header)
 	}
+	b, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	typed := http.Header{"Content-Type": {"application/json"}}
+	maps.Copy(typed, header)
+	return c.request(ctx, method, path, bytes.NewReader(b), typed)
+}
+
+// request is do with a body as it is.
+func (c *client) request(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+"/api/v1"+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
@@ -82,9 +89,6 @@ func (c *client) do(ctx context.Context, method, path string, in any, header htt
 		req.Header[k] = v
 	}
 	req.Header.Set("Authorization", "Bearer "+c.key)
-	if in != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		var refused *net.OpError
@@ -142,6 +146,11 @@ func (c *client) call(ctx context.Context, method, path string, in any) (json.Ra
 	if err != nil {
 		return nil, err
 	}
+	return answerOf(resp)
+}
+
+// answerOf reads an answer's JSON.
+func answerOf(resp *http.Response) (json.RawMessage, error) {
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {

@@ -207,7 +207,7 @@ func ask(portFile, question, answer string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = c.Close() }()
-	_ = c.SetDeadline(time.Now().Add(3 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // then it is asked again, or its successor
 	fmt.Fprintln(c, question)
 	for in := bufio.NewScanner(c); in.Scan(); {
 		if strings.HasPrefix(in.Text(), answer) {

@@ -390,7 +390,7 @@ func (a *arena) check(t *testing.T, f fault, i int) (did, recovered string) {
 		return "kept it running", "–"
 	}
 	if f.kind != hopeless {
-		row := a.until(t, time.Minute, once, "running again", func(r pluginRow) bool { return r.State == "running" && r.Restarts > 0 })
+		row := a.until(t, wait, once, "running again", func(r pluginRow) bool { return r.State == "running" && r.Restarts > 0 })
 		a.echoes(t, once, "back again")
 		recovered = row.Since.Sub(a.struck(once)).Round(time.Millisecond).String()
 		did = "started it again"
@@ -402,7 +402,7 @@ func (a *arena) check(t *testing.T, f fault, i int) (did, recovered string) {
 		}
 	}
 	if f.act == nil && (f.kind != slow || figures) {
-		row := a.until(t, time.Minute, always, "quarantined", func(r pluginRow) bool { return r.State == "quarantined" })
+		row := a.until(t, wait, always, "quarantined", func(r pluginRow) bool { return r.State == "quarantined" })
 		if !strings.Contains(row.Reason, f.reason) || len(row.Reason) > 600 || row.Pid != 0 {
 			t.Errorf("quarantined with %+v, expected reason with %q", row, f.reason)
 		}

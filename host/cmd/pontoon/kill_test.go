@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/bench"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
+	"github.com/pontoon-bridge/pontoon/tools/bench"
 )
 
 // What was answered before a SIGKILL is there after it, with adapters of
-// protocol 1.0: `pontoon bench kill`.
+// protocol 1.0: `bench kill`.
 func TestTortureKill(t *testing.T) {
 	t.Parallel()
 	r, err := bench.Kill(t.Context(), killConfig(t, 5))
@@ -30,7 +30,7 @@ func TestTortureKill(t *testing.T) {
 }
 
 // Adapters that acknowledge lose nothing to a SIGKILL, either way, and get
-// nothing twice but what they acknowledged last: `pontoon bench kill --acks`.
+// nothing twice but what they acknowledged last: `bench kill --acks`.
 func TestTortureKillAcks(t *testing.T) {
 	t.Parallel()
 	r, err := bench.KillAcks(t.Context(), killConfig(t, 4))
@@ -51,7 +51,7 @@ func TestTortureKillAcks(t *testing.T) {
 	}
 }
 
-// All adapters are cut off and come back at once: `pontoon bench storm`.
+// All adapters are cut off and come back at once: `bench storm`.
 func TestTortureStorm(t *testing.T) {
 	t.Parallel()
 	adapters := torture.Times(200, 5000)

@@ -79,7 +79,7 @@ func newRoot() *cobra.Command {
 	flags.StringVar(&o.key, "key", "", "key for it (PONTOON_KEY, which keeps it out of the process list; else that of the data directory)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
 	root.AddCommand(serveCommand(o), channelCommand(o), tokenCommand(o), agentCommand(o), keyCommand(o), operatorCommand(o), auditCommand(o), secretCommand(o), sendCommand(o), messagesCommand(o), searchCommand(o), framesCommand(o), whyCommand(o), deadCommand(o), renderCommand(o), adaptersCommand(o),
-		capabilitiesCommand(o), adapterCommand(), pluginCommand(o), statsCommand(o), doctorCommand(o), backupCommand(o), restoreCommand(o), benchCommand(o), manCommand())
+		capabilitiesCommand(o), adapterCommand(), pluginCommand(o), statsCommand(o), doctorCommand(o), backupCommand(o), restoreCommand(o), manCommand())
 	wrapArgs(root)
 	return root
 }

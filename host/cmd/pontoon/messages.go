@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -217,7 +215,7 @@ func sendCommand(o *clientOptions) *cobra.Command {
 	var card, buttons, image, file string
 	cmd := &cobra.Command{
 		Use: "send CHANNEL CONVERSATION [TEXT]", Short: "Send a message to a conversation", Args: cobra.RangeArgs(2, 3),
-		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url,\nor the path of a file that is below the data directory of a host on this machine.",
+		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url,\nor the path of a file of this machine, which is uploaded.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := map[string]any{"conversation_id": args[1]}
 			if len(args) == 3 {
@@ -233,22 +231,20 @@ func sendCommand(o *clientOptions) *cobra.Command {
 				}
 				b[field] = raw
 			}
-			for field, where := range map[string]string{"image": image, "file": file} {
-				if where == "" {
-					continue
-				}
-				media, err := media(where)
-				if err != nil {
-					return fmt.Errorf("--%s: %w", field, err)
-				}
-				b[field] = media
-			}
-			if len(b) == 1 {
+			if len(b) == 1 && image == "" && file == "" {
 				return usageError{errors.New("nothing to send: give TEXT, --card, --buttons, --image or --file")}
 			}
 			c, err := o.client()
 			if err != nil {
 				return err
+			}
+			for field, where := range map[string]string{"image": image, "file": file} {
+				if where == "" {
+					continue
+				}
+				if b[field], err = c.media(cmd.Context(), args[0], field, where); err != nil {
+					return fmt.Errorf("--%s: %w", field, err)
+				}
 			}
 			raw, err := c.call(cmd.Context(), http.MethodPost, "/channels/"+url.PathEscape(args[0])+"/messages", b)
 			if err != nil {
@@ -270,15 +266,6 @@ func sendCommand(o *clientOptions) *cobra.Command {
 	cmd.Flags().StringVar(&image, "image", "", "picture by url or path")
 	cmd.Flags().StringVar(&file, "file", "", "document by url or path")
 	return cmd
-}
-
-// media is a picture or document by its url or path.
-func media(where string) (map[string]string, error) {
-	if strings.HasPrefix(where, "https://") || strings.HasPrefix(where, "http://") {
-		return map[string]string{"url": where}, nil
-	}
-	path, err := filepath.Abs(where)
-	return map[string]string{"path": path}, err
 }
 
 func readJSON(cmd *cobra.Command, path string) (json.RawMessage, error) {

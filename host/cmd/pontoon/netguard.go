@@ -82,12 +82,20 @@ func openNetwork(ctx context.Context, c config.Serve, log *slog.Logger) (*networ
 // maxBody bounds what a request brings, as far as its route does not bound it more.
 func maxBody(r *http.Request) int64 {
 	switch {
-	case strings.HasPrefix(r.URL.Path, attach.SignPath), r.URL.Path == "/api/v1/agent/attachments":
+	case strings.HasPrefix(r.URL.Path, attach.SignPath), isUpload(r.URL.Path):
 		return attach.DefaultMaxBytes + 1<<20 // and what is around the file
 	case r.URL.Path == "/api/v1/agent/run":
 		return agui.MaxBody
 	}
 	return netguard.DefaultMaxBody
+}
+
+// isUpload reports the paths that take files as forms: POST /agent/attachments and
+// /channels/ID/attachments.
+func isUpload(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/api/v1/")
+	of, isForm := strings.CutSuffix(rest, "/attachments")
+	return ok && isForm && (of == "agent" || strings.HasPrefix(of, "channels/"))
 }
 
 // links is account.Link for the console. Its answer tells a guesser as much as the API's

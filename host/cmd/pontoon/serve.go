@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,6 +79,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 	f.StringVar(&c.Plugins, "plugins", config.DefaultPlugins, "file of the adapters that the host runs")
 	f.BoolVar(&c.RequireChecksums, "require-checksums", false, "refuse to run a plugin whose program is not pinned by sha256")
 	f.StringVar(&c.MaxStorage, "max-storage", envOr("PONTOON_MAX_STORAGE", "0"), "delete the oldest messages while database and attachments take more than this, such as 10GiB (PONTOON_MAX_STORAGE); 0 = never")
+	f.StringArrayVar(&c.Files, "files", listOr("PONTOON_FILES"), "directory whose files may be sent by their paths, by whoever may send; may be repeated (PONTOON_FILES, separated by commas)")
 	f.BoolVar(&c.NoShim, "no-shim", false, "run plugins as on systems other than Linux: for tests")
 	_ = f.MarkHidden("no-shim")
 	f.StringVar(&profiles, "profile", "", "directory for a profile of processor time and one of allocations, written at the end: for developers")
@@ -110,7 +112,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		return err
 	}
 	url := network.url
-	files, err := openFiles(c.Data, url, st, log)
+	files, err := openFiles(c, url, st, log)
 	if err != nil {
 		return err
 	}
@@ -184,10 +186,11 @@ func newLog(out io.Writer, verbose bool) *slog.Logger {
 }
 
 // openFiles opens the attachments, which are reached at url.
-func openFiles(dir, url string, st *sqlite.Store, log *slog.Logger) (*attach.Store, error) {
-	return attach.Open(dir, attach.Options{
-		Base: func() string { return url }, Log: log, Named: st.Named,
-		Room: func(bytes int64) error { return sqlite.RoomFor(dir, bytes) },
+func openFiles(c config.Serve, url string, st *sqlite.Store, log *slog.Logger) (*attach.Store, error) {
+	private := []string{c.Plugins, c.TLSKey, c.MasterKey.File}
+	return attach.Open(c.Data, attach.Options{
+		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: slices.DeleteFunc(private, func(name string) bool { return name == "" }),
+		Room: func(bytes int64) error { return sqlite.RoomFor(c.Data, bytes) },
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
 	"github.com/pontoon-bridge/pontoon/schema"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // diarist is an adapter that keeps a log of its own of what was acknowledged.
@@ -56,8 +57,9 @@ func (d *diarist) tell(size int) (ok, retryable bool, why string) {
 			switch {
 			case !open:
 				return false, true, "closed"
-			case f["type"] == "send": // its answer, which is acknowledged like a platform would
-				d.send(frame{"type": "message_ack", "message_id": f["message_id"], "ok": true})
+			case f["type"] == "send": // an answer, which is acknowledged like a platform would
+				// A host that has just stopped reads it no more; the end of frames says so.
+				_ = d.conn.WriteJSON(frame{"type": "message_ack", "message_id": f["message_id"], "ok": true})
 			case f["type"] == "message_ack" && f["message_id"] == id:
 				ok, _ = f["ok"].(bool)
 				retryable, _ = f["retryable"].(bool)
@@ -103,13 +105,14 @@ func (d *diarist) untilRefused(size int) {
 func (d *diarist) untilTaken() time.Duration {
 	d.t.Helper()
 	since := time.Now()
-	for time.Since(since) < wait {
-		if ok, _, _ := d.tell(10); ok {
-			return time.Since(since)
+	await.Until(d.t, "messages are taken again", func() bool {
+		ok, retryable, why := d.tell(10)
+		if !ok && (!retryable || why == "closed") {
+			d.t.Fatalf("refused with %q, retryable %v", why, retryable)
 		}
-	}
-	d.t.Fatal("nothing is taken again")
-	return 0
+		return ok
+	})
+	return time.Since(since)
 }
 
 // judge compares history with what was acknowledged: each once, in order.

@@ -21,8 +21,8 @@ func contentOf(f *agentwire.FromAgent) (message.Message, error) {
 		return message.Message{}, wire.Refuse(wire.CodeWrongType, "%s", err.Error())
 	}
 	for i, p := range parts {
-		if (p.Type == message.TypeFile || p.Type == message.TypeVision) && message.TextField(p.Raw(), "path") != "" {
-			return message.Message{}, wire.Refuse(wire.CodeWrongType, "parts[%d].path: found a path, expected a url: it would be a file of the host's", i)
+		for name := range p.LocalFiles() {
+			return message.Message{}, wire.Refuse(wire.CodeWrongType, "parts[%d].%s: found a file of the host's machine, expected an http or https url", i, name)
 		}
 	}
 	content := message.Content{Text: f.Text, Parts: parts}

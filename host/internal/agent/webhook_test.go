@@ -18,6 +18,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 )
 
@@ -275,20 +276,17 @@ func TestBreaker(t *testing.T) {
 	if calls.Load() != tripAfter {
 		t.Errorf("%d calls, expected that the breaker let %d through", calls.Load(), tripAfter)
 	}
-	for end := time.Now().Add(10 * time.Second); calls.Load() == tripAfter; time.Sleep(time.Millisecond) {
-		if err := handle(); !errors.Is(err, hub.ErrAway) || time.Now().After(end) {
+	await.Until(t, "the agent is asked after a rest", func() bool {
+		if err := handle(); !errors.Is(err, hub.ErrAway) {
 			t.Fatal(err)
 		}
-	}
+		return calls.Load() != tripAfter
+	})
 	if calls.Load() != tripAfter+1 {
 		t.Errorf("%d calls after the rest, expected one", calls.Load()-tripAfter)
 	}
 	broken.Store(false)
-	for end := time.Now().Add(10 * time.Second); handle() != nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it is never asked again")
-		}
-	}
+	await.Until(t, "it is asked again", func() bool { return handle() == nil })
 	if err := handle(); err != nil {
 		t.Error(err)
 	}

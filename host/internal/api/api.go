@@ -142,6 +142,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.secrets()
 	s.audit()
 	s.statistics()
+	s.uploads(mux)
 	s.describeEvents()
 	mux.HandleFunc("GET /api/v1/events", s.events)
 	if o.Metrics != nil {

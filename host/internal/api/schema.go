@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/sdk/schema"
+	"github.com/pontoon-bridge/pontoon/sdk/protocol"
 )
 
 // schemaPath is where the JSON Schemas are, open to everybody: adapters and
@@ -16,7 +16,7 @@ const schemaPath = "/api/v1/schema/"
 func (s *server) schema(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, schemaPath), ".json")
 	if name == "" {
-		names, err := fs.Glob(schema.Files(), "*.json")
+		names, err := fs.Glob(protocol.Schemas(), "*.json")
 		if err != nil {
 			problem(w, http.StatusInternalServerError, "internal error")
 			return
@@ -25,7 +25,7 @@ func (s *server) schema(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(append(mustJSON(map[string]any{"schemas": names}), '\n')) // the reader has gone if it fails
 		return
 	}
-	raw, err := fs.ReadFile(schema.Files(), name+".json")
+	raw, err := fs.ReadFile(protocol.Schemas(), name+".json")
 	if err != nil {
 		noSuchPath(w, r)
 		return

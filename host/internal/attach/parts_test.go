@@ -1,11 +1,8 @@
 package attach
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,53 +83,5 @@ func TestOf(t *testing.T) {
 	}
 	if _, err := b.Of("other", o.ID()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("another's: %v", err)
-	}
-}
-
-func TestDataFile(t *testing.T) {
-	b := newHost(t, Options{})
-	data := b.dir
-	write := func(name string) string {
-		full := filepath.Join(data, name)
-		if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(pngHead), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return full
-	}
-	for _, name := range []string{"a.png", "mine/deep/a.png"} {
-		full := write(name)
-		if err := b.CheckPath(full); err != nil {
-			t.Error(err)
-		}
-		o, err := b.Copy(context.Background(), "owner-1", full, Claim{})
-		if err != nil || o.Name != "a.png" || o.MimeType != "image/png" {
-			t.Errorf("%s: %+v, %v", name, o, err)
-		}
-	}
-	outside := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(outside, []byte(pngHead), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(data, "mine", "link")
-	if err := os.Symlink(outside, link); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Dir(outside), filepath.Join(data, "out")); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{
-		"", "a.png", outside, link, filepath.Join(data, "out", "secret"), data, filepath.Join(data, "mine"), filepath.Join(data, "absent"),
-		data + "/mine/../a.png", data + "/../x", write("pontoon.db"), write("pontoon.db-wal"), write("admin.key"), filepath.Join(data, KeyFile),
-		write("run/p1/a"), write(Dir + "/x"), write(".hidden"),
-	} {
-		if err := b.CheckPath(name); !errors.Is(err, ErrPath) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := b.Copy(context.Background(), "owner-1", name, Claim{}); !errors.Is(err, ErrPath) {
-			t.Errorf("copy of %s: %v", name, err)
-		}
 	}
 }

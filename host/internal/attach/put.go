@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 )
 
 // Claim is what the sender says of a file.
@@ -47,6 +48,24 @@ func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Ob
 		return Object{}, err
 	}
 	return m.object(p), nil
+}
+
+// Uploaded is an attachment as its sender is told of it. URL is signed, for a
+// while.
+type Uploaded struct {
+	Bucket   string `json:"bucket"`
+	Path     string `json:"path"`
+	MimeType string `json:"mime_type"`
+	URL      string `json:"url"`
+}
+
+// Upload is Put for who will name the file by its url.
+func (s *Store) Upload(ctx context.Context, owner string, r io.Reader, c Claim) (Uploaded, error) {
+	o, err := s.Put(ctx, owner, r, c)
+	if err != nil {
+		return Uploaded{}, err
+	}
+	return Uploaded{o.Bucket, o.Path, o.MimeType, s.Sign(o.Ref(), http.MethodGet, 0)}, nil
 }
 
 // PutBytes is Put for what came inline, decoded.

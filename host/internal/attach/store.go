@@ -35,6 +35,9 @@ type Options struct {
 	// Room is asked whether the disk may take so many bytes more; nil = it may.
 	Room func(bytes int64) error
 
+	Files   []string // directories whose files may be sent by their paths; see CheckPath
+	Private []string // files that are the host's own, with NAME.* beside each, and not in the data directory: never sent
+
 	// Named tells which of the attachments, by their IDs, a message names; nil =
 	// not known: then Reclaim removes none.
 	Named func(ctx context.Context, ids []string) ([]string, error)
@@ -79,6 +82,9 @@ type Store struct {
 	room  func(int64) error // nil = always
 	named func(ctx context.Context, ids []string) ([]string, error)
 
+	shelves []shelf  // whose files may be sent by their paths
+	private []string // names of what is never sent
+
 	used    atomic.Int64 // bytes that all take
 	changed atomic.Int64 // of them, what came and went since Open
 	dirs    sync.RWMutex // held for writing while an owner's directory is removed
@@ -95,7 +101,7 @@ var _ http.Handler = (*Store)(nil)
 // missing, for the owner alone. The caller closes it.
 func Open(dataDir string, o Options) (*Store, error) {
 	s := &Store{
-		max: o.MaxBytes, base: o.Base, now: o.Now, log: o.Log, room: o.Room, named: o.Named,
+		max: o.MaxBytes, base: o.Base, now: o.Now, log: o.Log, room: o.Room, named: o.Named, private: o.Private,
 		busy: map[place]struct{}{}, lent: map[place]time.Time{},
 	}
 	if s.max <= 0 {
@@ -116,6 +122,9 @@ func Open(dataDir string, o Options) (*Store, error) {
 	}
 	if err := s.openDirs(dataDir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open attachments: %w", err), s.Close())
+	}
+	if err := s.openShelves(o.Files); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -145,6 +154,9 @@ func (s *Store) Close() error {
 		if dir != nil {
 			err = errors.Join(err, dir.Close())
 		}
+	}
+	for _, sh := range s.shelves {
+		err = errors.Join(err, sh.root.Close())
 	}
 	return err
 }

@@ -79,8 +79,11 @@ type setup struct {
 
 // host is a whole host in this process, on a socket of its own.
 type host struct {
-	t     *testing.T
-	dir   string
+	t   *testing.T
+	dir string
+
+	shared string // a directory whose files may be sent by their paths
+
 	store *sqlite.Store
 	files *attach.Store
 	hub   *hub.Hub
@@ -109,7 +112,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if s.dir == "" {
 		s.dir = t.TempDir()
 	}
-	h := &host{t: t, dir: s.dir, log: new(recorder)}
+	h := &host{t: t, dir: s.dir, shared: t.TempDir(), log: new(recorder)}
 	log := slog.New(h.log)
 	s.store.Log, s.bridge.Log = log, log
 	var err error
@@ -126,7 +129,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if s.agents["echo"] == nil {
 		s.agents["echo"] = &agent.Echo{Assets: "http://pontoon.test/assets/", Pause: 100 * time.Millisecond}
 	}
-	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log}); err != nil {
+	if h.files, err = attach.Open(s.dir, attach.Options{Base: func() string { return "http://" + h.addr }, Log: log, Files: []string{h.shared}}); err != nil {
 		t.Fatal(err)
 	}
 	h.roster = agent.NewRoster(log)

@@ -13,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // counts asks for the dead letters of a channel, or of all for "", counted.
@@ -36,11 +37,10 @@ func (h *host) begin(channel string) api.Replay {
 // at a pace that leaves the host to work.
 func slowly(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(50 * time.Millisecond) { // between two polls
-		if time.Now().After(end) {
-			t.Fatalf("%s: did not happen", what)
-		}
-	}
+	await.Until(t, what, func() bool {
+		time.Sleep(50 * time.Millisecond) // between two polls
+		return cond()
+	})
 }
 
 // died makes a host whose channel, made by name, has n dead letters: one that was

@@ -137,7 +137,7 @@ func TestAudio(t *testing.T) {
 }
 
 // What an image holds inline reaches whoever can't take it so as a link, also
-// from the queue; a file of the data directory goes by path on this machine only.
+// from the queue; a file of a directory that the operator named goes by path on this machine only.
 func TestInlineAndPath(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -169,7 +169,7 @@ func TestInlineAndPath(t *testing.T) {
 		t.Errorf("GET: %d, %d bytes", status, len(body))
 	}
 
-	path := filepath.Join(h.dir, "mine", "a.png")
+	path := filepath.Join(h.shared, "mine", "a.png")
 	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, picture, 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +178,29 @@ func TestInlineAndPath(t *testing.T) {
 	if f := c.nextSent("send_image"); f.Image.Path != path || f.Image.URL == "" {
 		t.Errorf("came as %+v", f.Image)
 	}
-	for _, no := range []string{"/etc/passwd", filepath.Join(h.dir, "admin.key"), filepath.Join(h.dir, "pontoon.db"), h.dir + "/mine/../admin.key"} {
+	for _, no := range []string{"/etc/passwd", filepath.Join(h.dir, "admin.key"), filepath.Join(h.dir, "pontoon.db"), h.shared + "/mine/../a.png"} {
 		h.operator("POST", "/channels/l/messages", `{"conversation_id":"c","file":{"path":`+quote(no)+`}}`, 422)
 		h.operator("POST", "/channels/l/messages", `{"conversation_id":"c","parts":[{"type":"file","fileName":"x","path":`+quote(no)+`}]}`, 422)
 	}
 	c.quiet()
+}
+
+// What is stored with a path goes without it once that is none of a directory that
+// the operator names: it waited in a queue, or an older host took it.
+func TestStoredPath(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	row := h.channel("l", withQueue)
+	path := filepath.Join(h.shared, "a.png")
+	if err := os.WriteFile(path, pngBytes(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.operator("POST", "/channels/l/messages", `{"conversation_id":"c","image":{"path":`+quote(path)+`}}`, 202)
+	again := h.again() // other directories are named
+	f := again.attach(t, row, "text", "image").nextSent("send_image")
+	if f.Image.Path != "" || f.Image.URL == "" {
+		t.Errorf("came as %+v", f.Image)
+	}
 }
 
 // pngOf is a picture of n by n random-looking pixels, which do not compress.

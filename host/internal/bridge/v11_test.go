@@ -195,7 +195,7 @@ func TestPartsBothWays(t *testing.T) {
 	h := start(t, agents(map[string]hub.Agent{"held": seen}))
 	row := h.channel("p", withAgent("held"))
 	c := h.attach11(t, row, "parts buttons")
-	parts := `[{"type":"text","text":"Hello"},{"type":"hologram","x":12345678901234567890},{"type":"vision","kind":"sideways","mimeType":"image/png","url":"https://x.example/a.png","path":"/etc/passwd"}]`
+	parts := `[{"type":"text","text":"Hello"},{"type":"hologram","x":12345678901234567890},{"type":"vision","kind":"sideways","mimeType":"image/png","url":"https://x.example/a.png","path":"/etc/passwd","PATH":"/etc/passwd","Url":"file:///etc/passwd"}]`
 	c.send(`{"type":"message","conversation_id":"c","parts":` + parts + `}`)
 	turn := receive(t, "turn", seen.turns)
 	kept := `[{"type":"text","text":"Hello","id":"p1"},{"type":"hologram","x":12345678901234567890,"id":"p2"},{"type":"vision","kind":"sideways","mimeType":"image/png","url":"https://x.example/a.png","id":"p3"}]`

@@ -49,11 +49,8 @@ func (c Content) Paths() []Path {
 		out = append(out, Path{"file.path", c.File.Path})
 	}
 	for i, p := range c.Parts {
-		if p.Type != message.TypeFile && p.Type != message.TypeVision {
-			continue
-		}
-		if path := message.TextField(p.Raw(), "path"); path != "" {
-			out = append(out, Path{fmt.Sprintf("parts[%d].path", i), path})
+		for name, path := range p.LocalFiles() {
+			out = append(out, Path{fmt.Sprintf("parts[%d].%s", i, name), path})
 		}
 	}
 	return out

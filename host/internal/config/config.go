@@ -44,6 +44,7 @@ type Serve struct {
 	BridleAPIKey     string         // that opens any agent of kind bridle; "" = none does
 	MasterKey        secrets.Source // of the key that secrets are sealed with
 	MetricsListen    string         // loopback address where metrics are shown without a key; "" = none
+	Files            []string       // directories whose files may be sent by their paths; none = no file may
 	MaxStorage       string         // size of database and attachments from which on the oldest messages go; 0 or "" = any
 }
 
@@ -116,6 +117,13 @@ func (c *Serve) Validate() error {
 	}
 	if _, err := c.StorageLimit(); err != nil {
 		return err
+	}
+	for _, dir := range c.Files {
+		if info, err := os.Stat(dir); err != nil {
+			return fmt.Errorf("--files: %w", err)
+		} else if !info.IsDir() {
+			return fmt.Errorf("--files: found %q, which is no directory, expected one", dir)
+		}
 	}
 	c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 	return nil

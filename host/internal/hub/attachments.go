@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,11 @@ func (h *Hub) keep(ctx context.Context, owner string, m *message.Message) error 
 	}
 	links := map[string]string{}
 	for i, p := range parts {
+		for name, path := range p.LocalFiles() {
+			if err := h.Attachments.CheckPath(path); err != nil {
+				return fmt.Errorf("parts[%d].%s: %w", i, name, err)
+			}
+		}
 		o, err := h.keepPart(ctx, owner, p)
 		if err != nil {
 			return fmt.Errorf("parts[%d].path: %w", i, err)
@@ -40,15 +46,19 @@ func (h *Hub) keep(ctx context.Context, owner string, m *message.Message) error 
 		}
 	}
 	m.Parts = parts
-	if len(links) > 0 {
-		meta := message.Meta{message.MetaLinks: marshal(links)}
-		for k, v := range m.Meta {
-			if k != message.MetaLinks {
-				meta[k] = v
-			}
-		}
-		m.Meta = meta
+	if len(links) == 0 && m.Meta[message.MetaLinks] == nil {
+		return nil
 	}
+	meta := message.Meta{}
+	for k, v := range m.Meta {
+		if k != message.MetaLinks { // of the host alone: each is signed
+			meta[k] = v
+		}
+	}
+	if len(links) > 0 {
+		meta[message.MetaLinks] = marshal(links)
+	}
+	m.Meta = meta
 	return nil
 }
 
@@ -59,17 +69,12 @@ func (h *Hub) keepPart(ctx context.Context, owner string, p message.Part) (attac
 	if p.Type != message.TypeVision && p.Type != message.TypeFile {
 		return attach.Object{}, nil
 	}
-	path := message.TextField(p.Raw(), "path")
-	if path != "" {
-		if err := h.Attachments.CheckPath(path); err != nil {
-			return attach.Object{}, err
-		}
-	}
 	if p.Address() != "" {
 		return attach.Object{}, nil
 	}
 	var o attach.Object
 	var err error
+	path := message.TextField(p.Raw(), "path")
 	claim := attach.Claim{Name: message.TextField(p.Raw(), "fileName"), MimeType: message.TextField(p.Raw(), "mimeType")}
 	switch data := message.TextField(p.Raw(), "data"); {
 	case path != "":
@@ -79,6 +84,9 @@ func (h *Hub) keepPart(ctx context.Context, owner string, p message.Part) (attac
 		if b, err = base64.StdEncoding.DecodeString(data); err == nil {
 			o, err = h.Attachments.PutBytes(ctx, owner, b, claim)
 		}
+	}
+	if errors.Is(err, attach.ErrPath) {
+		return attach.Object{}, err
 	}
 	if err != nil {
 		h.Log.Warn("no link made for what a message holds", "owner", owner, "error", err)
@@ -93,7 +101,7 @@ func (h *Hub) addressed(m *message.Message, ttl time.Duration) *message.Message 
 		return m
 	}
 	out := *m
-	out.Parts = h.Attachments.Signed(m.Parts, ttl)
+	out.Parts = h.nameable(h.Attachments.Signed(m.Parts, ttl))
 	var links map[string]string
 	if json.Unmarshal(m.Meta[message.MetaLinks], &links) == nil && len(links) > 0 {
 		out.Parts = append([]message.Part(nil), out.Parts...)
@@ -104,6 +112,25 @@ func (h *Hub) addressed(m *message.Message, ttl time.Duration) *message.Message 
 		}
 	}
 	return &out
+}
+
+// nameable is the parts without files that may not be sent by their paths: what
+// is stored may be older than the operator's word on which may.
+func (h *Hub) nameable(parts []message.Part) []message.Part {
+	out := parts
+	for i, p := range parts {
+		for _, path := range p.LocalFiles() {
+			if h.Attachments.MayName(path) {
+				continue
+			}
+			if &out[0] == &parts[0] {
+				out = slices.Clone(parts)
+			}
+			out[i] = p.WithoutLocalFiles()
+			break
+		}
+	}
+	return out
 }
 
 // inWords is a message as a list of messages shows it. Addresses of this host

@@ -48,12 +48,9 @@ func (f *inbound) admit(c message.Content) *wire.Error {
 	files := f.a.channel.hub.Attachments
 	var warnings message.Problems
 	for i, p := range c.Parts {
-		if p.Type != message.TypeVision && p.Type != message.TypeFile {
-			continue
-		}
-		if path := message.TextField(p.Raw(), "path"); path != "" { // of the host's machine, which the sender can't know
-			c.Parts[i] = p.Without("path")
-			warnings = append(warnings, message.Problem{Part: i, Type: p.Type, Field: "path", Found: "a path", Allowed: "a url"})
+		for name := range p.LocalFiles() { // of the host's machine, which the sender can't know
+			c.Parts[i] = p.WithoutLocalFiles()
+			warnings = append(warnings, message.Problem{Part: i, Type: p.Type, Field: name, Found: "a file of this machine", Allowed: "an http or https url"})
 		}
 	}
 	parts, found, err := message.Admit(c.Parts, message.HostLimits())

@@ -118,9 +118,7 @@ func (h *Hub) seen(m message.Message) *message.Message {
 	out := *h.addressed(&m, 0)
 	out.Parts = slices.Clone(out.Parts)
 	for i, p := range out.Parts {
-		if p.Type == message.TypeFile || p.Type == message.TypeVision {
-			out.Parts[i] = p.Without("path")
-		}
+		out.Parts[i] = p.WithoutLocalFiles()
 	}
 	return &out
 }

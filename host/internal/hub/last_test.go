@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -45,15 +47,14 @@ func ask(a *hub.Attachment, n int) {
 // wantOpen waits until n messages are stored and not answered.
 func (b *bed) wantOpen(n int) {
 	b.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		open, err := b.store.Unanswered(b.t.Context())
-		if err == nil && len(open) == n {
-			return
-		}
-		if time.Now().After(end) {
-			b.t.Fatalf("%d messages without an answer, %v: expected %d", len(open), err, n)
-		}
-	}
+	var open []ledger.OpenMessage
+	var err error
+	await.UntilElse(b.t, func() bool {
+		open, err = b.store.Unanswered(b.t.Context())
+		return err == nil && len(open) == n
+	}, func() string {
+		return fmt.Sprintf("%d messages without an answer, there are %d, %v", n, len(open), err)
+	})
 }
 
 // Answers that nobody waits for stay in order and come once each, also when the
@@ -85,11 +86,9 @@ func TestLastAnswersInOrder(t *testing.T) {
 	}
 	b.wantWritten(log, questions)
 	b.wantOpen(0)
-	for end := time.Now().Add(patience); agent.stored.Load() != questions; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("told of %d stored answers, expected %d", agent.stored.Load(), questions)
-		}
-	}
+	await.UntilElse(t, func() bool { return agent.stored.Load() == questions }, func() string {
+		return fmt.Sprintf("told of %d stored answers of %d", agent.stored.Load(), questions)
+	})
 }
 
 // A turn that gave its last answer says no more.

@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -64,19 +65,15 @@ func (b *bed) rows(n int) []ledger.Entry {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		all, err := b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 1000)
-		if err != nil {
-			b.t.Fatal(err)
+	var all []ledger.Entry
+	await.UntilElse(b.t, func() bool {
+		if all, err = b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 1000); err != nil || len(all) > n {
+			b.t.Fatalf("%d messages, want %d: %v", len(all), n, err)
 		}
-		if len(all) == n {
-			slices.Reverse(all)
-			return all
-		}
-		if time.Now().After(end) || len(all) > n {
-			b.t.Fatalf("%d messages, want %d", len(all), n)
-		}
-	}
+		return len(all) == n
+	}, func() string { return fmt.Sprintf("%d messages, there are %d", n, len(all)) })
+	slices.Reverse(all)
+	return all
 }
 
 func TestHistory(t *testing.T) {

@@ -204,15 +204,13 @@ func (b *bed) wantWritten(log *written, n int) {
 	for i := range n {
 		want = append(want, fmt.Sprint(i))
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		got := log.list()
-		if slices.Equal(got, want) {
-			return
-		}
-		if time.Now().After(end) || len(got) > n {
+	var got []string
+	await.UntilElse(b.t, func() bool {
+		if got = log.list(); len(got) > n {
 			b.t.Fatalf("written: %v, want %d in order", got, n)
 		}
-	}
+		return slices.Equal(got, want)
+	}, func() string { return fmt.Sprintf("%d written in order: %v", n, got) })
 }
 
 // What a port refused, and what it gave back, goes to the next one before all

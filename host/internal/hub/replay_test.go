@@ -3,12 +3,13 @@ package hub_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -41,32 +42,24 @@ func TestReplayToAgent(t *testing.T) {
 	if err := b.hub.Replay(t.Context(), b.row, dead); !errors.Is(err, hub.ErrNotDead) {
 		t.Errorf("replayed twice: %v", err)
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	await.UntilElse(t, func() bool {
 		got := log.list()
-		if len(got) == 2 && got[1] == "1" { // behind the apology
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("written: %v", got)
-		}
-	}
+		return len(got) == 2 && got[1] == "1" // behind the apology
+	}, func() string { return fmt.Sprintf("an apology and the answer are written: %v", log.list()) })
 }
 
 // dead waits until there are n dead letters.
 func (b *bed) dead(n int) []ledger.Entry {
 	b.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		all, err := b.store.Dead(b.t.Context(), 0, "", 0, 10)
-		if err != nil {
+	var all []ledger.Entry
+	await.UntilElse(b.t, func() bool {
+		var err error
+		if all, err = b.store.Dead(b.t.Context(), 0, "", 0, 10); err != nil {
 			b.t.Fatal(err)
 		}
-		if len(all) == n {
-			return all
-		}
-		if time.Now().After(end) {
-			b.t.Fatalf("%d dead letters, expected %d", len(all), n)
-		}
-	}
+		return len(all) == n
+	}, func() string { return fmt.Sprintf("%d dead letters, there are %d", n, len(all)) })
+	return all
 }
 
 // What was handed over again and not answered is so after the next start, too,

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 )
 
@@ -43,13 +43,13 @@ func runs(t *testing.T, e *Guard, cert *Certificate, h http.HandlerFunc) (addres
 // from opens a connection from an address of this machine.
 func from(t *testing.T, local, address string) net.Conn {
 	t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}, Timeout: 20 * time.Second}
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}, Timeout: await.Limit}
 	c, err := d.DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
+	_ = c.SetDeadline(await.Deadline())
 	return c
 }
 
@@ -212,7 +212,7 @@ func TestConnectionsInAll(t *testing.T) {
 	eventually(t, "they are there", func() bool { return e.conns.len() == 4+beyond })
 	if last, err := net.Dial("tcp", address); err == nil { // it may be reset before it is made
 		defer func() { _ = last.Close() }()
-		_ = last.SetDeadline(time.Now().Add(60 * time.Second))
+		_ = last.SetDeadline(await.Deadline())
 		if _, _, _, err := says(last, hello); err == nil {
 			t.Error("one far beyond is answered")
 		}

@@ -101,7 +101,7 @@ func (p *planner) whole() bool {
 	}
 	parts := p.Message.All()
 	if !p.View.Local {
-		parts = without(parts, func(part message.Part) bool { return true }, "path") // of the host's machine
+		parts = each(parts, message.Part.WithoutLocalFiles)
 	}
 	text := p.Message.Text
 	if text == "" && len(p.Message.Parts) > 0 {
@@ -110,7 +110,7 @@ func (p *planner) whole() bool {
 	frame := wire.Frame{Type: wire.TypeSendParts, Text: text, Parts: message.AppendParts(nil, parts)}
 	if !p.fits(frame) {
 		// What is inline has an address too, if the host could give it one.
-		light := without(parts, func(part message.Part) bool { return part.Address() != "" }, "data")
+		light := each(parts, byAddress)
 		frame.Parts = message.AppendParts(nil, light)
 		if !p.fits(frame) {
 			if len(p.Message.Parts) > 0 {
@@ -125,19 +125,21 @@ func (p *planner) whole() bool {
 	return true
 }
 
-// without leaves a key out of the vision and file parts that match.
-func without(parts []message.Part, match func(message.Part) bool, key string) []message.Part {
-	out := parts
-	for i, part := range parts {
-		if part.Type != message.TypeVision && part.Type != message.TypeFile || !match(part) {
-			continue
-		}
-		if &out[0] == &parts[0] {
-			out = slices.Clone(parts)
-		}
-		out[i] = part.Without(key)
+// each is the parts as change makes them. Those given stay as they are.
+func each(parts []message.Part, change func(message.Part) message.Part) []message.Part {
+	out := slices.Clone(parts)
+	for i, part := range out {
+		out[i] = change(part)
 	}
 	return out
+}
+
+// byAddress is a picture or file without its bytes, if it has an address too.
+func byAddress(part message.Part) message.Part {
+	if part.Type != message.TypeVision && part.Type != message.TypeFile || part.Address() == "" {
+		return part
+	}
+	return part.Without("data")
 }
 
 // fits reports whether a frame has room for what it carries beside routing.

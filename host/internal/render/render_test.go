@@ -484,7 +484,7 @@ func seeds(f *testing.F) [][]byte {
 		out = append(out, message.AppendParts(nil, []message.Part{p}))
 	}
 	out = append(out, message.AppendParts(nil, parts))
-	goldens, err := filepath.Glob("../../../sdk/wire/testdata/to_adapter/send_card*.json")
+	goldens, err := filepath.Glob("../../../sdk/protocol/frames/to_adapter/send_card*.json")
 	if err != nil {
 		f.Fatal(err)
 	}

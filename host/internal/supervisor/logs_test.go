@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // allLines are logs that no rate limit thins.
@@ -156,7 +157,7 @@ func TestLogsFollow(t *testing.T) {
 		})
 	}
 	var seen int64
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(await.Limit)
 	for seen < n {
 		lines, more := l.read(seen, maxLines)
 		for _, line := range lines {

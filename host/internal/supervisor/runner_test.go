@@ -10,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // A process that is told to die while it is being started is waited for, and
@@ -35,11 +36,7 @@ func TestKillDuringStart(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	close(goOn)
-	select {
-	case <-gone:
-	case <-time.After(10 * time.Second):
-		t.Fatal("not gone")
-	}
+	await.Value(t, "it is gone", gone)
 	if err := <-failed; err != nil {
 		t.Fatal(err)
 	}

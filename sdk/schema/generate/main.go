@@ -1,4 +1,4 @@
-// Command generate writes the JSON Schema files into the directory above.
+// Command generate writes the JSON Schema files into sdk/protocol/schemas.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 
 func main() {
 	for name, content := range schema.Generate() {
-		if err := os.WriteFile(filepath.Join("sdk", "schema", name), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("sdk", "protocol", "schemas", name), content, 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

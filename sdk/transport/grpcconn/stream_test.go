@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/pontoon-bridge/pontoon/sdk/internal/sdktest"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -85,7 +85,7 @@ func dispense(tb testing.TB, socket string) *Plugin {
 // attach opens a stream with both its ends; it ends with the connection.
 func attach(tb testing.TB, s *Server, p *Plugin) (host, adapter *Stream) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), sdktest.Patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), await.Limit)
 	defer cancel() // of the opening: the stream must outlive it
 	host, err := p.Attach(ctx)
 	if err != nil {
@@ -137,7 +137,7 @@ func eachRaw(t *testing.T, test func(t *testing.T, ours *Stream, theirs half)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, host, sdktest.Receive(t, "attach", r.attached))
+		test(t, host, await.Value(t, "attach", r.attached))
 	})
 	t.Run("adapter", func(t *testing.T) {
 		s, socket := servePlugin(t)
@@ -145,7 +145,7 @@ func eachRaw(t *testing.T, test func(t *testing.T, ours *Stream, theirs half)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		adapter := sdktest.Receive(t, "attach", s.attached)
+		adapter := await.Value(t, "attach", s.attached)
 		test(t, adapter, theirs)
 	})
 }
@@ -167,7 +167,7 @@ func ends(c transport.Conn) <-chan error {
 func wantCode(t *testing.T, end <-chan error, code wire.CloseCode, reason string) {
 	t.Helper()
 	var closed *transport.CloseError
-	if err := sdktest.Receive(t, "end", end); !errors.As(err, &closed) || closed.Code != code || closed.Reason != reason {
+	if err := await.Value(t, "end", end); !errors.As(err, &closed) || closed.Code != code || closed.Reason != reason {
 		t.Errorf("peer's Read = %v, want close code %d %q", err, code, reason)
 	}
 }
@@ -181,7 +181,7 @@ func TestStreamFrames(t *testing.T) {
 			if got, err := reader.Read(); err != nil || !bytes.Equal(got, sent) {
 				t.Errorf("%d bytes: Read = %d bytes, %v", n, len(got), err)
 			}
-			if err := sdktest.Receive(t, "write", done); err != nil {
+			if err := await.Value(t, "write", done); err != nil {
 				t.Error(err)
 			}
 		}
@@ -192,7 +192,7 @@ func TestStreamFrameTooLarge(t *testing.T) {
 	each(t, func(t *testing.T, reader, writer *Stream) {
 		end := ends(writer)
 		go func() { _ = writer.Write(bytes.Repeat([]byte{'x'}, wire.MaxFrame+1)) }()
-		if err := sdktest.Receive(t, "reader's end", ends(reader)); !strings.Contains(err.Error(), "262145") {
+		if err := await.Value(t, "reader's end", ends(reader)); !strings.Contains(err.Error(), "262145") {
 			t.Errorf("Read = %v, want an error that names the size", err)
 		}
 		wantCode(t, end, wire.CloseTooLarge, "frame too large")
@@ -205,7 +205,7 @@ func TestStreamMessageTooLarge(t *testing.T) {
 			end := ends(ours)
 			sent := make(chan struct{})
 			go func() { defer close(sent); _ = theirs.Send(&pb.Frame{Json: make([]byte, maxMessage+1)}) }()
-			if err := sdktest.Receive(t, "end", end); !strings.Contains(err.Error(), "message too large") {
+			if err := await.Value(t, "end", end); !strings.Contains(err.Error(), "message too large") {
 				t.Errorf("Read = %v, want that the message is too large", err)
 			}
 			if err := ours.Write([]byte("x")); !errors.Is(err, transport.ErrClosed) {
@@ -214,7 +214,7 @@ func TestStreamMessageTooLarge(t *testing.T) {
 			if f, err := theirs.Recv(); err == nil {
 				t.Errorf("peer's Recv = %v, want the stream's end", f)
 			}
-			sdktest.Receive(t, "peer's Send returns", sent)
+			await.Value(t, "peer's Send returns", sent)
 		})
 	})
 	t.Run("of ours", func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestStreamMessageTooLarge(t *testing.T) {
 			ourEnd, theirEnd := ends(ours), ends(theirs)
 			_ = ours.Write(make([]byte, maxMessage+1)) // the host's end says so itself, the adapter's can't
 			for name, end := range map[string]<-chan error{"ours": ourEnd, "theirs": theirEnd} {
-				if err := sdktest.Receive(t, name, end); err == nil || errors.Is(err, transport.ErrClosed) {
+				if err := await.Value(t, name, end); err == nil || errors.Is(err, transport.ErrClosed) {
 					t.Errorf("%s = %v, want a broken stream", name, err)
 				}
 			}
@@ -269,7 +269,7 @@ func TestStreamClose(t *testing.T) {
 					t.Errorf("peer's Read = %q, %v, want what was written before Close", got, err)
 				}
 				wantCode(t, ends(theirs), c.code, c.want)
-				if err := sdktest.Receive(t, "our end", ourEnd); !errors.Is(err, transport.ErrClosed) {
+				if err := await.Value(t, "our end", ourEnd); !errors.Is(err, transport.ErrClosed) {
 					t.Errorf("our Read = %v, want transport.ErrClosed", err)
 				}
 				for _, s := range []*Stream{ours, theirs} {
@@ -295,7 +295,7 @@ func TestStreamBothClose(t *testing.T) {
 		host, adapter := streams(t)
 		_, _ = host.Close(wire.CloseDraining, "host"), adapter.Close(wire.CloseNormal, "adapter")
 		for name, end := range map[string]<-chan error{"host": ends(host), "adapter": ends(adapter)} {
-			if err := sdktest.Receive(t, name, end); !errors.Is(err, transport.ErrClosed) {
+			if err := await.Value(t, name, end); !errors.Is(err, transport.ErrClosed) {
 				t.Errorf("%s: Read = %v, want transport.ErrClosed", name, err)
 			}
 		}
@@ -320,7 +320,7 @@ func TestStreamCloseOnce(t *testing.T) {
 		if f, err := theirs.Recv(); err == nil {
 			t.Errorf("peer's next Recv = %v, want the stream's end", f)
 		}
-		if err := sdktest.Receive(t, "our end", end); !errors.Is(err, transport.ErrClosed) {
+		if err := await.Value(t, "our end", end); !errors.Is(err, transport.ErrClosed) {
 			t.Errorf("Read = %v, want transport.ErrClosed", err)
 		}
 	})
@@ -332,10 +332,10 @@ func TestStreamBrokenOff(t *testing.T) {
 	p := dispense(t, socket)
 	host, adapter := attach(t, s, p)
 	host.cancel() // no close frame
-	sdktest.Eventually(t, "adapter's Write fails", func() bool { return adapter.Write([]byte("x")) != nil })
+	await.Until(t, "adapter's Write fails", func() bool { return adapter.Write([]byte("x")) != nil })
 	for name, c := range map[string]*Stream{"host": host, "adapter": adapter} {
 		var closed *transport.CloseError
-		if err := sdktest.Receive(t, name, ends(c)); errors.As(err, &closed) || errors.Is(err, transport.ErrClosed) {
+		if err := await.Value(t, name, ends(c)); errors.As(err, &closed) || errors.Is(err, transport.ErrClosed) {
 			t.Errorf("%s: Read = %v, want neither a close code of the peer nor transport.ErrClosed", name, err)
 		}
 	}
@@ -353,7 +353,7 @@ func TestStreamWriteHangs(t *testing.T) {
 		t.Parallel()
 		written, read := make(chan error, 1), ends(ours)
 		go func() { written <- ours.Write(frames...) }()
-		sdktest.Eventually(t, "Write begins", func() bool {
+		await.Until(t, "Write begins", func() bool {
 			free := ours.writing.TryLock()
 			if free {
 				ours.writing.Unlock()
@@ -363,7 +363,7 @@ func TestStreamWriteHangs(t *testing.T) {
 		if closes {
 			_ = ours.Close(wire.CloseNormal, "")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), transport.WriteTimeout+sdktest.Patience)
+		ctx, cancel := context.WithTimeout(t.Context(), transport.WriteTimeout+await.Limit)
 		defer cancel()
 		for what, end := range map[string]<-chan error{"Write": written, "Read": read} {
 			select {
@@ -372,7 +372,7 @@ func TestStreamWriteHangs(t *testing.T) {
 					t.Errorf("%s = %v, want %q", what, err, want)
 				}
 			case <-ctx.Done():
-				t.Errorf("%s still hangs %s after its deadline", what, sdktest.Patience)
+				t.Errorf("%s still hangs %s after its deadline", what, await.Limit)
 			}
 		}
 	}
@@ -394,10 +394,10 @@ func TestStreamPing(t *testing.T) {
 	if err := errors.Join(adapter.Ping(), host.Ping()); err != nil {
 		t.Fatal(err)
 	}
-	sdktest.Eventually(t, "both ends hear the health check", func() bool {
+	await.Until(t, "both ends hear the health check", func() bool {
 		return host.Heard().After(hostHeard) && adapter.Heard().After(adapterHeard)
 	})
-	sdktest.Eventually(t, "the host knows how long it took", func() bool { return host.RoundTrip() > 0 })
+	await.Until(t, "the host knows how long it took", func() bool { return host.RoundTrip() > 0 })
 	if took := adapter.RoundTrip(); took != 0 {
 		t.Errorf("the adapter's end, which does not ask, was answered within %s", took)
 	}

@@ -213,11 +213,9 @@ func (s *setup) ended(done <-chan error, want error) {
 
 func (s *setup) noted(want string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(wait); s.out.all() != want; time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("noted: %s\nexpected: %s", s.out.all(), want)
-		}
-	}
+	await.UntilElse(s.t, func() bool { return s.out.all() == want }, func() string {
+		return "noted: " + s.out.all() + "\nexpected: " + want
+	})
 }
 
 // What comes behind an answer does not overtake it.

@@ -216,8 +216,8 @@ func readFrame(event string, args []json.RawMessage) (frame, error) {
 		return f, err
 	}
 	for i, p := range f.message.Parts {
-		if (p.Type == message.TypeFile || p.Type == message.TypeVision) && message.TextField(p.Raw(), "path") != "" {
-			return f, fmt.Errorf("parts[%d].path: found a path, expected a url: it would be a file of the host's", i)
+		for name := range p.LocalFiles() {
+			return f, fmt.Errorf("parts[%d].%s: found a file of the host's machine, expected an http or https url", i, name)
 		}
 	}
 	parts, problems, err := message.Admit(f.message.Parts, message.HostLimits())

@@ -1,10 +1,8 @@
 package agui
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path"
 
@@ -12,24 +10,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
-
-// Uploaded is an attachment as its sender is told of it. URL is signed, for a
-// while.
-type Uploaded struct {
-	Bucket   string `json:"bucket"`
-	Path     string `json:"path"`
-	MimeType string `json:"mime_type"`
-	URL      string `json:"url"`
-}
-
-// Upload keeps a file of the holder. Errors are those of attach.Put.
-func (f *Front) Upload(ctx context.Context, h auth.Holder, r io.Reader, c attach.Claim) (Uploaded, error) {
-	o, err := f.Attachments.Put(ctx, h.Ref(), r, c)
-	if err != nil {
-		return Uploaded{}, err
-	}
-	return Uploaded{o.Bucket, o.Path, o.MimeType, f.Attachments.Sign(o.Ref(), http.MethodGet, 0)}, nil
-}
 
 // admitFiles looks whether the holder may name the files that the message names,
 // and gives those that it names by id their address. The error is a *Bad, or the

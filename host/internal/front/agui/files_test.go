@@ -15,17 +15,16 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR and so on")
 
 // sent uploads a file.
-func (h *host) sent(key, name, mimeType string, data []byte) agui.Uploaded {
+func (h *host) sent(key, name, mimeType string, data []byte) attach.Uploaded {
 	h.t.Helper()
 	status, raw := h.upload(key, "file", name, mimeType, data)
-	var u agui.Uploaded
+	var u attach.Uploaded
 	if err := json.Unmarshal([]byte(raw), &u); err != nil || status != http.StatusOK {
 		h.t.Fatalf("upload %s: %d %s", name, status, raw)
 	}
@@ -77,7 +76,7 @@ func TestAttachment(t *testing.T) {
 	h.run(h.key, input("t", "r", "m3", []any{map[string]any{"type": "binary", "mimeType": "image/png", "id": u.Bucket + "/" + u.Path}}))
 	h.run(h.admin, input("t", "r", "m4", []any{binary("text/plain", notes.URL), binary("text/plain", notes.URL)}))
 	stored := h.stored()
-	place := func(u agui.Uploaded) string {
+	place := func(u attach.Uploaded) string {
 		return fmt.Sprintf(`{"bucket":"agent-files","path":"%s","mime_type":"%s"}`, u.Path, u.MimeType)
 	}
 	for i, want := range map[int]string{7: place(u), 5: place(u), 3: place(u), 1: "[" + place(notes) + "," + place(notes) + "]"} {
@@ -271,7 +270,7 @@ func TestPathsStayHere(t *testing.T) {
 	t.Parallel()
 	h := start(t, setup{})
 	h.run(h.key, input("t", "r", "m", "hi"))
-	path := filepath.Join(h.dir, "picture.png")
+	path := filepath.Join(h.shared, "picture.png")
 	if err := os.WriteFile(path, png, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +283,7 @@ func TestPathsStayHere(t *testing.T) {
 	}
 	_, raw := h.call(h.key, "GET", "/agent/history?threadId=t", "")
 	url := regexp.MustCompile(`http[^"]+token=[^"]+`).FindString(raw)
-	if strings.Contains(raw, h.dir) || url == "" || get(t, url) != string(png) {
+	if strings.Contains(raw, h.shared) || url == "" || get(t, url) != string(png) {
 		t.Errorf("history is %s", raw)
 	}
 }

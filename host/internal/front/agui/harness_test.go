@@ -44,8 +44,11 @@ func (s script) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error { ret
 
 // host is a whole host in this process, on a socket of its own.
 type host struct {
-	t     *testing.T
-	dir   string
+	t   *testing.T
+	dir string
+
+	shared string // a directory whose files may be sent by their paths
+
 	store *sqlite.Store
 	files *attach.Store
 	hub   *hub.Hub
@@ -72,7 +75,7 @@ func start(t *testing.T, s setup) *host {
 	if s.dir == "" {
 		s.dir = t.TempDir()
 	}
-	h := &host{t: t, dir: s.dir, skew: new(atomic.Int64)}
+	h := &host{t: t, dir: s.dir, shared: t.TempDir(), skew: new(atomic.Int64)}
 	log := slog.New(slog.DiscardHandler)
 	must := func(err error) {
 		t.Helper()
@@ -88,7 +91,7 @@ func start(t *testing.T, s setup) *host {
 	h.admin, err = auth.ReadKey(s.dir)
 	must(err)
 	h.files, err = attach.Open(s.dir, attach.Options{
-		Base: func() string { return h.url }, Log: log, MaxBytes: 1 << 20,
+		Base: func() string { return h.url }, Log: log, MaxBytes: 1 << 20, Files: []string{h.shared},
 		Now: func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
 	})
 	must(err)

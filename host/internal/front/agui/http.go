@@ -1,11 +1,8 @@
 package agui
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
 	"strconv"
 	"time"
@@ -19,12 +16,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-const (
-	// maxUploadHead bounds what is before and behind the file in an upload.
-	maxUploadHead = 64 << 10
-	// writeTimeout is how long a client may take nothing of a run's events.
-	writeTimeout = 10 * time.Second
-)
+// writeTimeout is how long a client may take nothing of a run's events.
+const writeTimeout = 10 * time.Second
 
 // The bounds of a page of history, as those of every list of the API.
 const (
@@ -44,7 +37,7 @@ func (f *Front) Routes(d front.Door) {
 	d.Operation(op("POST", "/agent/run", "agent-run", "Run the agent on the newest message of a RunAgentInput; answers with AG-UI events (scope agent:run)",
 		"application/json", "text/event-stream"), f.run)
 	upload := op("POST", "/agent/attachments", "agent-upload", "Keep a file, the form's field file, for messages of this key (scope agent:run)", "multipart/form-data", "application/json")
-	upload.Answer = Uploaded{}
+	upload.Answer = attach.Uploaded{}
 	d.Operation(upload, f.upload)
 	d.Operation(front.Operation{
 		Method: "GET", Path: "/agent/history", ID: "agent-history", Scope: auth.ScopeAgentRun, Gives: "application/json", Answer: page{}, Errors: []int{404, 422},
@@ -125,45 +118,13 @@ func runRefusal(err error) error {
 	return fmt.Errorf("begin run: %w", err)
 }
 
-// upload keeps the file of a multipart form, which is read as it comes.
+// upload keeps a file for messages of the key.
 func (f *Front) upload(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, f.Attachments.MaxBytes()+maxUploadHead)
-	form, err := r.MultipartReader()
+	made, err := front.KeepFile(w, r, f.Attachments, holderOf(r).Ref())
 	if err != nil {
-		return &front.Refusal{Status: http.StatusUnsupportedMediaType, At: "body", Message: "expected multipart/form-data with a field file"}
+		return err
 	}
-	for {
-		part, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			return &front.Refusal{Status: http.StatusUnprocessableEntity, At: "body.file", Message: "found no such field, expected the file"}
-		}
-		if err != nil {
-			return front.BodyRefusal(err)
-		}
-		if part.FormName() != "file" {
-			continue // NextPart reads over it
-		}
-		made, err := f.keep(r.Context(), holderOf(r), part)
-		if err != nil {
-			return err
-		}
-		return front.Answer(w, made)
-	}
-}
-
-func (f *Front) keep(ctx context.Context, h auth.Holder, part *multipart.Part) (Uploaded, error) {
-	made, err := f.Upload(ctx, h, part, attach.Claim{Name: part.FileName(), MimeType: part.Header.Get("Content-Type")})
-	if err == nil {
-		return made, nil
-	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return made, front.BodyRefusal(err)
-	}
-	if status, ok := attach.Status(err); ok {
-		return made, &front.Refusal{Status: status, At: "body.file", Message: err.Error()}
-	}
-	return made, fmt.Errorf("keep attachment: %w", err)
+	return front.Answer(w, made)
 }
 
 // page is a page of a thread's history.

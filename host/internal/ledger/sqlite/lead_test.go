@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // leader counts what it is told to flush.
@@ -25,17 +25,11 @@ func (l *leader) Flush()       { l.later++ }
 // rests waits until the writer waits for work.
 func rests(t *testing.T, s *Store) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	await.Until(t, "the writer is not at work any more", func() bool {
 		s.w.mu.Lock()
-		waiting := s.w.waiting
-		s.w.mu.Unlock()
-		if waiting {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the writer is still at work")
-		}
-	}
+		defer s.w.mu.Unlock()
+		return s.w.waiting
+	})
 }
 
 // TestAppendByCommitsHere: while the writer rests the unit is on the disk, and
@@ -178,17 +172,11 @@ func TestAppendByAtTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	await.Until(t, "Close does something", func() bool {
 		s.w.mu.Lock()
-		closed := s.w.closed || len(s.w.jobs) > 0 // the mark is saved first
-		s.w.mu.Unlock()
-		if closed {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("Close does nothing")
-		}
-	}
+		defer s.w.mu.Unlock()
+		return s.w.closed || len(s.w.jobs) > 0 // the mark is saved first
+	})
 	close(rest)
 	wg.Wait()
 	again := open(t, dir)

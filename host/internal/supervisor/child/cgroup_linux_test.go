@@ -8,7 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestLocate(t *testing.T) {
@@ -145,15 +146,11 @@ func TestCgroupKillAndSweep(t *testing.T) {
 			t.Errorf("a process in the swept cgroup: %v", err)
 		}
 	}
-	for late := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(mine); err != nil {
-			break
-		}
-		if time.Now().After(late) {
-			t.Fatalf("%s is still there", mine)
-		}
+	await.Until(t, mine+" is gone", func() bool {
 		_ = sweep(own, group)
-	}
+		_, err := os.Stat(mine)
+		return err != nil
+	})
 	if err := sleepers[2].Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("a process of another group: %v", err)
 	}

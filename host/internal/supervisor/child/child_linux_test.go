@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestExit(t *testing.T) {
@@ -156,11 +158,7 @@ func TestHostKillWhileStartHangs(t *testing.T) {
 		}
 		return false
 	}
-	for late := time.Now().Add(patience); !forked(); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("nothing is being started")
-		}
-	}
+	await.Until(t, "a program is being started", forked)
 	_ = h.Process.Kill()
 	t.Logf("nothing left after %v", nothingLeft(t, mark))
 	_ = h.Wait() // killed
@@ -229,13 +227,11 @@ func TestDescriptors(t *testing.T) {
 	for _, c := range children {
 		h := c.proc.(*shimmed)
 		want := fmt.Sprint(map[string]string{"0": "/dev/null", "1": h.pipes[0], "2": h.pipes[1]})
-		links := fmt.Sprint(openFilesOf(c.Pid))
-		for late := time.Now().Add(patience); links != want && time.Now().Before(late); time.Sleep(time.Millisecond) {
+		var links string
+		await.UntilElse(t, func() bool {
 			links = fmt.Sprint(openFilesOf(c.Pid)) // sleep loads its libraries
-		}
-		if links != want {
-			t.Errorf("program has %v, want %v", links, want)
-		}
+			return links == want
+		}, func() string { return fmt.Sprintf("program has %v, it has %v", want, links) })
 		for fd, to := range openFilesOf(h.shim.Pid) {
 			if slices.Contains(h.pipes, to) {
 				t.Errorf("shim has %s as %s", to, fd)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // treeSize is what the tree role runs: itself and four others.
@@ -25,11 +27,9 @@ func startTree(t *testing.T) (*Child, string) {
 	mark := newMark(t)
 	c := begin(t, self(mark, "tree"))
 	ready(t, c)
-	for late := time.Now().Add(patience); len(marked(mark)) != treeSize+1; time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("%d processes, want %d and the shim", len(marked(mark)), treeSize)
-		}
-	}
+	await.UntilElse(t, func() bool { return len(marked(mark)) == treeSize+1 }, func() string {
+		return fmt.Sprintf("%d processes and the shim, there are %d", treeSize, len(marked(mark)))
+	})
 	return c, mark
 }
 
@@ -84,11 +84,9 @@ func TestOrphansAreReaped(t *testing.T) {
 	c := begin(t, shell(newMark(t), "for i in 1 2 3 4 5 6 7 8 9; do (setsid true &); done; echo ready; exec sleep 60"))
 	ready(t, c)
 	shim := c.proc.(*shimmed).shim.Pid
-	for late := time.Now().Add(patience); !slices.Equal(childrenOf(shim), []int{c.Pid}); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatalf("the shim has children %v, want %d alone", childrenOf(shim), c.Pid)
-		}
-	}
+	await.UntilElse(t, func() bool { return slices.Equal(childrenOf(shim), []int{c.Pid}) }, func() string {
+		return fmt.Sprintf("the shim has the child %d alone, it has %v", c.Pid, childrenOf(shim))
+	})
 	if got := childrenByParent(shim); !slices.Equal(got, []int{c.Pid}) {
 		t.Errorf("children by parent %v, want %d alone", got, c.Pid)
 	}
@@ -192,14 +190,10 @@ func TestHostKillWithShimsStopped(t *testing.T) {
 	_, shims := programs(mark)
 	for _, pid := range shims {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)
-		for late := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-			if s, _ := readStat(pid); s.state == 'T' {
-				break
-			}
-			if time.Now().After(late) {
-				t.Fatalf("shim %d does not stop", pid)
-			}
-		}
+		await.Until(t, fmt.Sprintf("shim %d stops", pid), func() bool {
+			s, _ := readStat(pid)
+			return s.state == 'T'
+		})
 	}
 	_ = h.Process.Kill()
 	t.Logf("gone after %v", nothingLeft(t, mark))

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/tools/bench"
+)
+
+func benchStorm(o *options) *cobra.Command {
+	var c bench.StormConfig
+	cmd := &cobra.Command{
+		Use: "storm", Short: "Cut off all adapters at once, and look how they come back", Args: cobra.NoArgs,
+		Long: "Attach adapters, cut all of them off and let all of them come back at once: after a reset, while the host still\n" +
+			"believes in the connections before, and after a kill of the host. Each must be answered again. Exits with 1 if\n" +
+			"not, or if a slot is left with a session that is gone.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = o.dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Storm(cmd.Context(), c)
+				return verdict{&r, r.OK(), r.Print}, err
+			})
+		},
+	}
+	cmd.Flags().IntVar(&c.Adapters, "adapters", 5000, "adapters, each on a channel of its own")
+	cmd.Flags().IntVar(&c.Rounds, "rounds", 3, "rounds of each way")
+	return cmd
+}
+
+func benchFair(o *options) *cobra.Command {
+	c := bench.FairConfig{}
+	cmd := &cobra.Command{
+		Use: "fair", Short: "Measure what one that misbehaves costs all others", Args: cobra.NoArgs,
+		Long: "Measure adapters under a moderate load, in turns without and with one culprit beside them on the same host.\n" +
+			"Printed is the ratio of their p99.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range c.Culprits {
+				if !slices.Contains(bench.CulpritNames, name) {
+					return fmt.Errorf("--culprit: found %.40q, expected one of %s", name, strings.Join(bench.CulpritNames, ", "))
+				}
+			}
+			c.Dir = o.dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Fair(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&c.Culprits, "culprit", bench.CulpritNames, "who misbehaves: an adapter that floods, or that does not read (deaf), a reader of history, followers of events that do not read")
+	f.IntVar(&c.Conns, "conns", 20, "adapters that are measured")
+	f.Float64Var(&c.Rate, "rate", 2000, "their messages a second, over all of them")
+	f.IntVar(&c.Rounds, "rounds", 7, "rounds of each culprit")
+	f.DurationVar(&c.Duration, "duration", 2*time.Second, "length of one measurement")
+	f.IntVar(&c.History, "history", 100_000, "messages of the channel whose history is read")
+	return cmd
+}

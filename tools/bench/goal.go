@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Goal is what a scenario must reach, and whether it did: the median counts.
+type Goal struct {
+	Load    string  `json:"load"`
+	Measure string  `json:"measure"`
+	AtMost  bool    `json:"at_most"` // else at least
+	Limit   float64 `json:"limit"`
+	Found   Spread  `json:"found"`
+	Met     bool    `json:"met"`
+}
+
+type goal struct {
+	measure string
+	atMost  bool
+	limit   float64
+	found   func(TargetReport) *Spread
+}
+
+func throughputOf(limit float64) goal {
+	return goal{"throughput ÷ raw", false, limit, func(t TargetReport) *Spread { return t.Ratio }}
+}
+
+// goals of the default scenarios.
+var goals = map[Scenario][]goal{
+	shape(1, 1, 1, false):  {{"p50 ÷ one fsync", true, 1.5, func(t TargetReport) *Spread { return t.SyncRatio }}},
+	shape(50, 1, 1, false): {throughputOf(0.23)},
+	shape(50, 16, 1, false): {
+		throughputOf(0.35),
+		{"server CPU µs a message", true, 12, func(t TargetReport) *Spread { return t.ServerCPU }},
+		// The same on any machine: where the 12 were set, a bare echo took 3.7.
+		{"server CPU ÷ raw", true, 3.2, func(t TargetReport) *Spread { return t.CPURatio }},
+	},
+	shape(50, 16, 20, false): {throughputOf(0.25)},
+	shape(50, 16, 1, true):   {throughputOf(0.28)},
+}
+
+// judgeGoals says of each goal whether the host reached it. What could not be
+// measured has none.
+func judgeGoals(all []ScenarioReport) []Goal {
+	var out []Goal
+	for _, s := range all {
+		for _, g := range goals[s.Scenario] {
+			found := g.found(s.Targets[0])
+			if found == nil {
+				continue
+			}
+			met := found.Median >= g.limit
+			if g.atMost {
+				met = found.Median <= g.limit
+			}
+			out = append(out, Goal{s.Name(), g.measure, g.atMost, g.limit, *found, met})
+		}
+	}
+	return out
+}
+
+func printGoals(w io.Writer, all []Goal) error {
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
+	fmt.Fprintln(tab, "GOAL\tMEASURE\tLIMIT\tMEDIAN\tMIN\tMAX\t")
+	for _, g := range all {
+		sign, met := "≥", "met"
+		if g.AtMost {
+			sign = "≤"
+		}
+		if !g.Met {
+			met = "NOT MET"
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s %g\t%s\t%s\t%s\t%s\n", g.Load, g.Measure, sign, g.Limit,
+			Number(g.Found.Median, 2), Number(g.Found.Min, 2), Number(g.Found.Max, 2), met)
+	}
+	return tab.Flush()
+}
