@@ -236,9 +236,9 @@ func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error)
 		return nil, err
 	}
 	switch newest, err := h.Store.ChannelByKey(ctx, row.Key); {
-	case err == nil:
+	case err == nil && newest.Version > row.Version:
 		c.update(newest)
-	case !errors.Is(err, ledger.ErrNotFound): // a deleted channel refuses by itself
+	case err != nil && !errors.Is(err, ledger.ErrNotFound): // a deleted channel refuses by itself
 		return nil, err
 	}
 	return c, nil
