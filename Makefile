@@ -1,4 +1,5 @@
-# `make run` builds and starts the host; `make test` does all that CI does.
+# `make run` builds and starts the host; `make test` does all that CI does; `make quick`
+# is for between two edits, and needs Go alone.
 
 GO      ?= go
 SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
@@ -8,7 +9,11 @@ LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZ    ?= 2000x
 
-.PHONY: run build test unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
+# What tools/needs/install.sh installs for the tests beside Debian's packages.
+export PONTOON_NEEDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pontoon/needs
+export PATH := $(PONTOON_NEEDS)/bin:$(PATH)
+
+.PHONY: run build quick test needs unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
 
 run: build
 	./bin/pontoon serve
@@ -21,7 +26,18 @@ build:
 	$(GO) build $(SHIPPED) -o bin/pontoon-irc ./adapters/irc
 	$(GO) build $(SHIPPED) -o bin/pontoon-webchat ./adapters/webchat
 
-test: fresh lint unit fuzz-short
+test: needs fresh lint unit fuzz-short
+
+needs:
+	tools/needs/install.sh
+
+# Without what starts browsers, interpreters or servers of others, which is in these
+# packages, and without the race detector. PATH has nothing but Go, so that a test
+# which needs more fails here, and does not hide.
+END_TO_END := host/cmd/pontoon|host/internal/(console|browser|supervisor/.*)|adapters/.*
+quick:
+	packages=$$($(GO) list ./... | grep -vE '/($(END_TO_END))$$') && \
+	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -short $$packages
 
 # SQLite is C that was translated to Go and keeps its memory outside of Go's: the race
 # detector and the checks of pointers find nothing in it, and looking took two thirds

@@ -20,23 +20,3 @@ SELECT * FROM agent WHERE id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(n);
 SELECT c.name FROM channel c
 WHERE c.agent = sqlc.arg(name) OR EXISTS (SELECT 1 FROM json_each(c.agents) a WHERE a.value = sqlc.arg(name))
 ORDER BY c.id;
-
--- name: InsertAgentKey :one
-INSERT INTO agent_key (agent, hash, hint, created_at, expires_at) VALUES (?, ?, ?, ?, ?) RETURNING *;
-
--- name: AgentKeyByHash :one
-SELECT * FROM agent_key WHERE hash = ?;
-
--- name: KeysOfAgent :many
-SELECT * FROM agent_key WHERE agent = sqlc.arg(agent) AND id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(n);
-
--- name: RevokeAgentKey :execrows
-UPDATE agent_key SET revoked_at = coalesce(revoked_at, CAST(sqlc.arg(at) AS INTEGER)) WHERE id = sqlc.arg(id) AND agent = sqlc.arg(agent);
-
--- name: ExpireOtherAgentKeys :exec
-UPDATE agent_key SET expires_at = sqlc.arg(at)
-WHERE agent = sqlc.arg(agent) AND id <> sqlc.arg(keep) AND revoked_at IS NULL
-  AND (expires_at IS NULL OR expires_at > sqlc.arg(at));
-
--- name: TouchAgentKey :exec
-UPDATE agent_key SET last_used_at = ? WHERE id = ?;

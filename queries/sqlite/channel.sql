@@ -30,3 +30,6 @@ DELETE FROM cursor WHERE channel = ?;
 
 -- name: DeletePendingOfChannel :exec
 DELETE FROM pending WHERE channel = ?;
+
+-- name: ChannelByKind :one
+SELECT * FROM channel WHERE kind = ? ORDER BY id LIMIT 1;

@@ -45,7 +45,7 @@ func startBridle(t *testing.T, names ...string) *bridleHost {
 	}
 	for _, name := range names {
 		b.keys[name] = auth.Generate(auth.AgentKeyPrefix)
-		secret := auth.NewToken(b.keys[name], time.Time{})
+		secret := auth.NewCredential(b.keys[name], time.Time{})
 		if _, err := s.CreateAgent(t.Context(), ledger.Agent{ID: "id-" + name, Name: name, Kind: "bridle", Enabled: true}, &secret, ledger.Change{Actor: "test", Action: "agent.create", Detail: json.RawMessage("{}")}); err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ func (l testLog) Write(p []byte) (int, error) {
 // agent makes an agent that dials in; its key is secret+name.
 func (b *bed) agent(name string) ledger.Agent {
 	b.t.Helper()
-	key := auth.NewToken(secret+name, time.Time{})
+	key := auth.NewCredential(secret+name, time.Time{})
 	row, err := b.store.CreateAgent(b.t.Context(), ledger.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, ledger.Change{Actor: "test", Action: "agent.create"})
 	if err != nil {
 		b.t.Fatal(err)
@@ -140,7 +140,7 @@ func (b *bed) agent(name string) ledger.Agent {
 // channel makes a channel that is routed to an agent; its token is secret+name.
 func (b *bed) channel(name, agent string) ledger.Channel {
 	b.t.Helper()
-	token := auth.NewToken(secret+name, time.Time{})
+	token := auth.NewCredential(secret+name, time.Time{})
 	row, err := b.store.CreateChannel(b.t.Context(), ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: agent}, &token, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		b.t.Fatal(err)

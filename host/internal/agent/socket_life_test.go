@@ -21,7 +21,7 @@ func TestRevoked(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, agent.SocketOptions{})
 	row := b.agent("one")
-	keys, err := b.store.AgentKeys(t.Context(), row.Key, 0, 10)
+	keys, err := b.store.Credentials(t.Context(), ledger.OfAgent(row.Key), 0, 10)
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
@@ -30,7 +30,7 @@ func TestRevoked(t *testing.T) {
 	b.roster.Expire(row.Key, 0, time.Now().Add(300*time.Millisecond))
 	a.wantClose(4003)
 	a = b.connect("one", "")
-	if err := b.store.RevokeAgentKey(t.Context(), row.Key, keys[0].ID, ledger.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
+	if err := b.store.RevokeCredential(t.Context(), ledger.OfAgent(row.Key), keys[0].ID, ledger.Change{Actor: "test", Action: "agent.key.revoke"}); err != nil {
 		t.Fatal(err)
 	}
 	b.roster.Revoke(row.Key, keys[0].ID)

@@ -2,10 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -47,20 +43,8 @@ func (s *server) listKeys(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	after, err := in.after()
-	if err != nil {
-		return nil, err
-	}
-	keys, err := s.Store.AgentKeys(ctx, row.Key, after, in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "keys")
-	}
-	out := keyList{Keys: make([]Token, len(keys))}
-	for i, k := range keys {
-		out.Keys[i] = s.showToken(k)
-	}
-	out.NextCursor = in.next(len(keys), func() int64 { return keys[len(keys)-1].ID })
-	return &body[keyList]{out}, nil
+	keys, next, err := s.listTokensOf(ctx, ledger.OfAgent(row.Key), in.Page, forAgent)
+	return &body[keyList]{keyList{keys, next}}, err
 }
 
 func (s *server) rotateKey(ctx context.Context, in *struct {
@@ -78,16 +62,8 @@ func (s *server) rotateKey(ctx context.Context, in *struct {
 	if in.Body != nil {
 		b = *in.Body
 	}
-	n, err := s.rotation(b.Rotation, "body.key", b.Key, auth.AgentKeyPrefix)
-	if err != nil {
-		return nil, err
-	}
-	made, err := s.Store.RotateAgentKey(ctx, row.Key, n.stored, n.until, s.by(ctx, "agent.key.rotate", row.Name, n.detail))
-	if err != nil {
-		return nil, s.faultOfKey(err, "key")
-	}
-	s.Agents.Expire(row.Key, made.ID, n.until)
-	return &body[createdKey]{createdKey{s.showToken(made), n.secret}}, nil
+	made, err := s.rotate(ctx, ledger.OfAgent(row.Key), row.Name, b.Rotation, b.Key, forAgent)
+	return &body[createdKey]{createdKey{s.showToken(made.Credential), made.Secret}}, err
 }
 
 func (s *server) revokeKey(ctx context.Context, in *keyRef) (*struct{}, error) {
@@ -95,23 +71,5 @@ func (s *server) revokeKey(ctx context.Context, in *keyRef) (*struct{}, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := strconv.ParseInt(in.Key, 10, 64)
-	if err == nil {
-		err = s.Store.RevokeAgentKey(ctx, row.Key, id, s.by(ctx, "agent.key.revoke", row.Name, map[string]string{"key": in.Key}))
-	} else {
-		err = ledger.ErrNotFound
-	}
-	if err != nil {
-		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
-	}
-	s.Agents.Revoke(row.Key, id)
-	return nil, nil
-}
-
-// faultOfKey is fault where the secret that is taken is an agent's key.
-func (s *server) faultOfKey(err error, where string) error {
-	if errors.Is(err, ledger.ErrTokenTaken) {
-		return field(http.StatusConflict, "body.key", "is in use or was used before: choose another key", "")
-	}
-	return s.fault(err, where)
+	return nil, s.revoke(ctx, ledger.OfAgent(row.Key), row.Name, in.Key, forAgent)
 }

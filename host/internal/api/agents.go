@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -125,15 +124,14 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*t
 	if err := s.applyAgent(&row, updateAgentBody{in.Body.Name, filled, in.Body.Enabled}); err != nil {
 		return nil, err
 	}
-	key, stored := "", (*ledger.NewToken)(nil)
+	var key string
+	var stored *ledger.NewCredential
 	switch k, _ := s.Agents.Kind(row.Kind); {
 	case k.Keys:
 		var err error
-		if key, err = secret("body.key", in.Body.Key, auth.AgentKeyPrefix); err != nil {
+		if key, stored, err = first(ledger.AgentKey, in.Body.Key, forAgent); err != nil {
 			return nil, err
 		}
-		t := auth.NewToken(key, time.Time{})
-		stored = &t
 	case in.Body.Key != "":
 		return nil, field(422, "body.key", "agents of kind "+row.Kind+" have no key: expected none", "")
 	}
@@ -141,7 +139,7 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*t
 	defer s.agentChange.Unlock()
 	made, err := s.Store.CreateAgent(ctx, row, stored, s.by(ctx, "agent.create", row.Name, s.auditAgent(row)))
 	if err != nil {
-		return nil, s.faultOfKey(err, "agent")
+		return nil, s.faultOfSecret(err, forAgent)
 	}
 	s.setAgent(made)
 	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)

@@ -71,6 +71,7 @@ type server struct {
 	api  huma.API
 	stop context.Context // ends the event streams
 
+	issuer    *auth.Issuer
 	readiness readiness
 	once      once // messages that are sent more than once
 
@@ -126,6 +127,7 @@ func New(ctx context.Context, o Options) http.Handler {
 		"key": {Type: "http", Scheme: "bearer", Description: "The operator's key, in admin.key, or one of /api/v1/keys with the scope that an operation names (admin has all). In a browser that is logged in its cookie counts as the operator's key"},
 	}
 	s := &server{Options: o, stop: ctx}
+	s.issuer = s.newIssuer()
 	cfg.Formats = map[string]huma.Format{"application/json": s.format(), "json": s.format()}
 	s.api = humago.New(mux, cfg)
 	s.api.UseMiddleware(s.authenticate)

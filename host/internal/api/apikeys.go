@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -58,26 +57,21 @@ func (s *server) apiKeys() {
 }
 
 func (s *server) listAPIKeys(ctx context.Context, in *Page) (*body[apiKeyList], error) {
-	after, err := in.after()
+	page, next, err := s.listCredentials(ctx, ledger.OfHost(), *in, "keys")
 	if err != nil {
 		return nil, err
 	}
-	keys, err := s.Store.Keys(ctx, after, in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "keys")
-	}
-	out := apiKeyList{Keys: make([]Key, len(keys))}
-	for i, k := range keys {
-		if out.Keys[i], err = s.showAPIKey(ctx, k); err != nil {
+	out := apiKeyList{Keys: make([]Key, len(page)), NextCursor: next}
+	for i, c := range page {
+		if out.Keys[i], err = s.showAPIKey(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	out.NextCursor = in.next(len(keys), func() int64 { return keys[len(keys)-1].ID })
 	return &body[apiKeyList]{out}, nil
 }
 
 func (s *server) getAPIKey(ctx context.Context, in *APIKeyRef) (*body[Key], error) {
-	k, err := s.Store.Key(ctx, in.Key)
+	k, err := s.Store.APIKeyByRef(ctx, in.Key)
 	if err != nil {
 		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
 	}
@@ -96,16 +90,11 @@ func (s *server) createAPIKey(ctx context.Context, in *body[apiKeyBody]) (*body[
 	if err != nil {
 		return nil, err
 	}
-	lives, err := duration("body.expires", in.Body.Expires, longestLife)
+	life, err := duration("body.expires", in.Body.Expires, longestLife)
 	if err != nil {
 		return nil, err
 	}
-	var expires time.Time
-	if lives > 0 {
-		expires = s.Now().Add(lives)
-	}
-	secret := auth.Generate(auth.KeyPrefix)
-	made, err := s.Store.CreateKey(ctx, ledger.Key{Name: in.Body.Name, Scopes: in.Body.Scopes, Channels: channels}, auth.NewToken(secret, expires),
+	made, err := s.issuer.CreateKey(ctx, ledger.Terms{Name: in.Body.Name, Scopes: in.Body.Scopes, Channels: channels}, life,
 		s.by(ctx, "key.create", in.Body.Name, in.Body))
 	if errors.Is(err, ledger.ErrNameTaken) {
 		return nil, field(http.StatusConflict, "body.name", "is taken by another key: choose another name, or delete that one", in.Body.Name)
@@ -113,8 +102,8 @@ func (s *server) createAPIKey(ctx context.Context, in *body[apiKeyBody]) (*body[
 	if err != nil {
 		return nil, s.fault(err, "key")
 	}
-	shown, err := s.showAPIKey(ctx, made)
-	return &body[createdAPIKey]{createdAPIKey{shown, secret}}, err
+	shown, err := s.showAPIKey(ctx, made.Credential)
+	return &body[createdAPIKey]{createdAPIKey{shown, made.Secret}}, err
 }
 
 // channelIDs finds the channels that a key is to be limited to.
@@ -136,16 +125,18 @@ func (s *server) channelIDs(ctx context.Context, refs []string) ([]string, error
 }
 
 func (s *server) deleteAPIKey(ctx context.Context, in *APIKeyRef) (*struct{}, error) {
-	k, err := s.Store.RevokeKey(ctx, in.Key, s.by(ctx, "key.delete", "", nil))
+	c, err := s.Store.APIKeyByRef(ctx, in.Key)
+	if err == nil {
+		err = s.issuer.Revoke(ctx, c.Owner, c.ID, s.by(ctx, "key.delete", c.Name, nil))
+	}
 	if err != nil {
 		return nil, s.fault(err, fmt.Sprintf("key %q", in.Key))
 	}
-	s.keyEnded(k.ID)
 	return nil, nil
 }
 
-func (s *server) showAPIKey(ctx context.Context, k ledger.Key) (Key, error) {
-	out := Key{s.showToken(k.Token), k.Name, orEmpty(k.Scopes), make([]KeyChannel, len(k.Channels))}
+func (s *server) showAPIKey(ctx context.Context, k ledger.Credential) (Key, error) {
+	out := Key{s.showToken(k), k.Name, orEmpty(k.Scopes), make([]KeyChannel, len(k.Channels))}
 	for i, id := range k.Channels {
 		row, err := s.Store.Channel(ctx, id)
 		if err != nil && !errors.Is(err, ledger.ErrNotFound) {

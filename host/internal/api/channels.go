@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -162,12 +161,11 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*tagg
 	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
 		return nil, err
 	}
-	token, err := secret("body.token", in.Body.Token, auth.TokenPrefix)
+	token, stored, err := first(ledger.ChannelToken, in.Body.Token, forChannel)
 	if err != nil {
 		return nil, err
 	}
-	stored := auth.NewToken(token, time.Time{})
-	made, err := s.Store.CreateChannel(ctx, row, &stored, s.by(ctx, "channel.create", row.Name, auth.PolicyOf(row)))
+	made, err := s.Store.CreateChannel(ctx, row, stored, s.by(ctx, "channel.create", row.Name, auth.PolicyOf(row)))
 	if err != nil {
 		return nil, s.fault(err, "channel")
 	}

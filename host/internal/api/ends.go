@@ -143,13 +143,6 @@ func (s *server) channelChanged(ctx context.Context, row ledger.Channel) error {
 	return nil
 }
 
-// keyEnded tells front ends that a key of the API has ended.
-func (s *server) keyEnded(key int64) {
-	for _, e := range s.Fronts {
-		e.Revoked(key)
-	}
-}
-
 // allKinds describes the kinds of channels.
 func (s *server) allKinds() []Kind {
 	all := []Kind{

@@ -2,37 +2,13 @@ package api
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
-
-// How long a rotated token lives on.
-const (
-	defaultOverlap = 24 * time.Hour
-	maxOverlap     = 30 * 24 * time.Hour
-)
-
-// longestLife bounds how long a token or a key lives that has an end.
-const longestLife = 100 * 365 * 24 * time.Hour
-
-// Token is a channel's token without its secret.
-type Token struct {
-	ID         string `json:"id"`
-	Hint       string `json:"hint" doc:"The token's last four characters"`
-	Live       bool   `json:"live"`
-	CreatedAt  Time   `json:"created_at"`
-	ExpiresAt  *Time  `json:"expires_at" nullable:"true"`
-	RevokedAt  *Time  `json:"revoked_at" nullable:"true"`
-	LastUsedAt *Time  `json:"last_used_at" nullable:"true"`
-}
 
 type createdToken struct {
 	Token
@@ -64,20 +40,12 @@ func (s *server) listTokens(ctx context.Context, in *struct {
 	ChannelRef
 	Page
 }) (*body[tokenList], error) {
-	row, after, err := s.findPage(ctx, in.ChannelRef, in.Page)
+	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := s.Store.Tokens(ctx, row.Key, after, in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "tokens")
-	}
-	out := tokenList{Tokens: make([]Token, len(tokens))}
-	for i, t := range tokens {
-		out.Tokens[i] = s.showToken(t)
-	}
-	out.NextCursor = in.next(len(tokens), func() int64 { return tokens[len(tokens)-1].ID })
-	return &body[tokenList]{out}, nil
+	tokens, next, err := s.listTokensOf(ctx, ledger.OfChannel(row.Key), in.Page, forChannel)
+	return &body[tokenList]{tokenList{tokens, next}}, err
 }
 
 func (s *server) rotateToken(ctx context.Context, in *struct {
@@ -98,79 +66,8 @@ func (s *server) rotateToken(ctx context.Context, in *struct {
 	if in.Body != nil {
 		b = *in.Body
 	}
-	n, err := s.rotation(b.Rotation, "body.token", b.Token, auth.TokenPrefix)
-	if err != nil {
-		return nil, err
-	}
-	made, err := s.Store.RotateToken(ctx, row.Key, n.stored, n.until, s.by(ctx, "token.rotate", row.Name, n.detail))
-	if err != nil {
-		return nil, s.fault(err, "token")
-	}
-	s.Slots.Expire(row.Key, made.ID, n.until)
-	return &body[createdToken]{createdToken{s.showToken(made), n.secret}}, nil
-}
-
-// Rotation says how an older credential makes room for a new one.
-type Rotation struct {
-	Overlap string `json:"overlap,omitempty" doc:"How long older ones live on, such as 90m or 0s; at most 720h, 24h unless said otherwise"`
-	Expires string `json:"expires,omitempty" doc:"How long the new one lives, such as 2160h; without it, for ever"`
-}
-
-// rotated is a new credential, and when the older ones end.
-type rotated struct {
-	secret string
-	stored ledger.NewToken
-	until  time.Time
-	detail any // for the audit log
-}
-
-// rotation makes the new credential, unless the operator brings one: at says in
-// which field.
-func (s *server) rotation(r Rotation, at, own, prefix string) (rotated, error) {
-	overlap := defaultOverlap
-	if r.Overlap != "" {
-		var err error
-		if overlap, err = duration("body.overlap", r.Overlap, maxOverlap); err != nil {
-			return rotated{}, err
-		}
-	}
-	lives, err := duration("body.expires", r.Expires, longestLife)
-	if err != nil {
-		return rotated{}, err
-	}
-	n := rotated{detail: map[string]string{"overlap": overlap.String()}}
-	if n.secret, err = secret(at, own, prefix); err != nil {
-		return rotated{}, err
-	}
-	now := s.Now()
-	var expires time.Time
-	if lives > 0 {
-		expires = now.Add(lives)
-	}
-	n.stored, n.until = auth.NewToken(n.secret, expires), now.Add(overlap)
-	return n, nil
-}
-
-// secret is the operator's own, or a new one.
-func secret(at, own, prefix string) (string, error) {
-	if own == "" {
-		return auth.Generate(prefix), nil
-	}
-	if err := auth.CheckOwnToken(own); err != nil {
-		return "", field(422, at, err.Error(), "")
-	}
-	return own, nil
-}
-
-func duration(location, text string, most time.Duration) (time.Duration, error) {
-	if text == "" {
-		return 0, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
-		return 0, field(422, location, fmt.Sprintf("expected a duration such as 90m or 24h, from 0s to %s", most), clip(text))
-	}
-	return d, nil
+	made, err := s.rotate(ctx, ledger.OfChannel(row.Key), row.Name, b.Rotation, b.Token, forChannel)
+	return &body[createdToken]{createdToken{s.showToken(made.Credential), made.Secret}}, err
 }
 
 func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, error) {
@@ -178,20 +75,5 @@ func (s *server) revokeToken(ctx context.Context, in *tokenRef) (*struct{}, erro
 	if err != nil {
 		return nil, err
 	}
-	id, err := strconv.ParseInt(in.Token, 10, 64)
-	if err != nil {
-		return nil, s.fault(ledger.ErrNotFound, fmt.Sprintf("token %q", in.Token))
-	}
-	if err := s.Store.RevokeToken(ctx, row.Key, id, s.by(ctx, "token.revoke", row.Name, map[string]string{"token": in.Token})); err != nil {
-		return nil, s.fault(err, fmt.Sprintf("token %q", in.Token))
-	}
-	s.Slots.DetachToken(id, wire.CloseRevoked, "token revoked")
-	return nil, nil
-}
-
-func (s *server) showToken(t ledger.Token) Token {
-	return Token{
-		ID: strconv.FormatInt(t.ID, 10), Hint: t.Hint, Live: t.Live(s.Now()), CreatedAt: timeOf(t.CreatedAt),
-		ExpiresAt: when(t.ExpiresAt), RevokedAt: when(t.RevokedAt), LastUsedAt: when(t.LastUsedAt),
-	}
+	return nil, s.revoke(ctx, ledger.OfChannel(row.Key), row.Name, in.Token, forChannel)
 }

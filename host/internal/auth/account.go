@@ -235,7 +235,7 @@ func (a *Account) open(ctx context.Context, name string) (Opened, error) {
 	by := By(ctx, "session.open", "", nil)
 	by.Actor = name
 	made, _, err := a.Store.CreateSession(ctx, ledger.Session{
-		Token: ledger.Token{Hash: Hash(secret), ExpiresAt: now.Add(SessionLife)}, Remote: from.Remote, UserAgent: from.UserAgent,
+		Hash: Hash(secret), Lifetime: ledger.Lifetime{ExpiresAt: now.Add(SessionLife)}, Remote: from.Remote, UserAgent: from.UserAgent,
 	}, now.Add(-SessionIdle), by)
 	return Opened{made, secret}, err
 }

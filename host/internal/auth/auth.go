@@ -14,10 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // ErrInvalid is the one answer to every credential that opens nothing.
@@ -70,11 +67,6 @@ func Generate(prefix string) string {
 func Hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
-}
-
-// NewToken is what is stored of a channel's token or an agent's key.
-func NewToken(token string, expires time.Time) ledger.NewToken {
-	return ledger.NewToken{Hash: Hash(token), Hint: token[len(token)-4:], ExpiresAt: expires}
 }
 
 // CheckOwnToken says what is wrong with a token that an operator brings.

@@ -79,7 +79,7 @@ func TestHash(t *testing.T) {
 		t.Errorf("got %x, want %x", got, want)
 	}
 	expires := time.Unix(42, 0)
-	n := NewToken("pnt_0123456789abcd", expires)
+	n := NewCredential("pnt_0123456789abcd", expires)
 	if string(n.Hash) != string(Hash("pnt_0123456789abcd")) || n.Hint != "abcd" || !n.ExpiresAt.Equal(expires) {
 		t.Errorf("got %+v", n)
 	}
@@ -133,7 +133,7 @@ const validToken = "valid-valid-valid-valid"
 
 func addChannel(t *testing.T, s *sqlite.Store, name, token string, expires time.Time) ledger.Channel {
 	t.Helper()
-	secret := NewToken(token, expires)
+	secret := NewCredential(token, expires)
 	c, err := s.CreateChannel(context.Background(), ledger.Channel{ID: uuid.NewString(), Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestAdmit(t *testing.T) {
 		t.Fatalf("enabled again: %v", err)
 	}
 
-	if _, err := s.RotateToken(ctx, c.Key, NewToken("second-second-second", time.Time{}), now.Add(time.Minute), change); err != nil {
+	if _, err := s.RotateCredential(ctx, ledger.OfChannel(c.Key), NewCredential("second-second-second", time.Time{}), now.Add(time.Minute), change); err != nil {
 		t.Fatal(err)
 	}
 	for _, token := range []string{validToken, "second-second-second"} { // both, while they overlap
@@ -185,7 +185,7 @@ func TestAdmit(t *testing.T) {
 			t.Fatalf("%s: %v", token, err)
 		}
 	}
-	if err := s.RevokeToken(ctx, c.Key, grant.Token, change); err != nil {
+	if err := s.RevokeCredential(ctx, ledger.OfChannel(c.Key), grant.Token, change); err != nil {
 		t.Fatal(err)
 	}
 	refused(t, g, validToken)
@@ -221,7 +221,7 @@ func TestServeWritesDownUse(t *testing.T) {
 	if err := g.Serve(ctx); err != nil {
 		t.Fatal(err)
 	}
-	tokens, err := s.Tokens(context.Background(), c.Key, 0, 10)
+	tokens, err := s.Credentials(context.Background(), ledger.OfChannel(c.Key), 0, 10)
 	if err != nil || len(tokens) != 1 || !tokens[0].LastUsedAt.Equal(now) {
 		t.Errorf("got %+v, %v, want a use at %v", tokens, err, now)
 	}

@@ -33,12 +33,9 @@ type Gate struct {
 	store *sqlite.Store
 	now   func() time.Time
 
-	mu       sync.Mutex // guards what follows
-	tokens   ledger.Uses
-	keys     ledger.Uses
-	apiKeys  ledger.Uses
-	sessions ledger.Uses
-	leases   map[*lease]struct{}
+	mu     sync.Mutex  // guards what follows
+	used   ledger.Uses // since they were written down last
+	leases map[*lease]struct{}
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
@@ -46,63 +43,87 @@ func NewGate(s *sqlite.Store, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}
-	return &Gate{store: s, now: now, tokens: ledger.Uses{}, keys: ledger.Uses{}, apiKeys: ledger.Uses{}, sessions: ledger.Uses{}, leases: map[*lease]struct{}{}}
+	return &Gate{store: s, now: now, used: newUses(), leases: map[*lease]struct{}{}}
+}
+
+func newUses() ledger.Uses {
+	return ledger.Uses{Credentials: map[ledger.CredentialRef]time.Time{}, Sessions: map[int64]time.Time{}}
 }
 
 // Admit returns what the token of a channel opens, or ErrInvalid whatever is
 // wrong with it, after the same work. Other errors are storage's.
 func (g *Gate) Admit(ctx context.Context, token string) (Grant, error) {
-	var c ledger.Channel
-	t, err := g.check(ctx, token, g.store.TokenByHash, func(ctx context.Context, key int64) (enabled bool, err error) {
-		c, err = g.store.ChannelByKey(ctx, key)
-		return c.Enabled, err
+	var of ledger.Channel
+	c, err := g.admit(ctx, ledger.ChannelToken, token, func(ctx context.Context, key int64) (enabled bool, err error) {
+		of, err = g.store.ChannelByKey(ctx, key)
+		return of.Enabled, err
 	})
 	if err != nil {
-		return Grant{}, g.Failures.note(ChannelToken, err)
+		return Grant{}, err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.tokens[t.ID] = g.now()
-	return Grant{Channel: c, Token: t.ID, ExpiresAt: t.ExpiresAt}, nil
+	return Grant{Channel: of, Token: c.ID, ExpiresAt: c.ExpiresAt}, nil
 }
 
 // AdmitAgent is Admit for the key of an agent.
 func (g *Gate) AdmitAgent(ctx context.Context, key string) (AgentGrant, error) {
-	var a ledger.Agent
-	t, err := g.check(ctx, key, g.store.AgentKeyByHash, func(ctx context.Context, key int64) (enabled bool, err error) {
-		a, err = g.store.AgentByKey(ctx, key)
-		return a.Enabled, err
+	var of ledger.Agent
+	c, err := g.admit(ctx, ledger.AgentKey, key, func(ctx context.Context, key int64) (enabled bool, err error) {
+		of, err = g.store.AgentByKey(ctx, key)
+		return of.Enabled, err
 	})
 	if err != nil {
-		return AgentGrant{}, g.Failures.note(AgentKey, err)
+		return AgentGrant{}, err
+	}
+	return AgentGrant{Agent: of, Key: c.ID, ExpiresAt: c.ExpiresAt}, nil
+}
+
+// AdmitKey is Admit for an API key: it returns who holds it.
+func (g *Gate) AdmitKey(ctx context.Context, secret string) (Holder, error) {
+	c, err := g.admit(ctx, ledger.APIKey, secret, func(context.Context, int64) (bool, error) { return true, nil }) // it has no owner that could be disabled
+	if err != nil {
+		return Holder{}, err
+	}
+	return Holder{ID: c.ID, Name: c.Name, Scopes: c.Scopes, Channels: c.Channels}, nil
+}
+
+// admit finds the credential of a secret, and notes that it was used. enabled tells
+// of the owner with a key whether what it has opens anything.
+func (g *Gate) admit(ctx context.Context, kind ledger.CredentialKind, secret string, enabled func(context.Context, int64) (bool, error)) (ledger.Credential, error) {
+	var c ledger.Credential
+	err := g.check(secret, func(hash []byte) (stored []byte, l ledger.Lifetime, err error) {
+		c, err = g.store.CredentialByHash(ctx, kind, hash)
+		return c.Hash, c.Lifetime, err
+	}, func() (bool, error) { return enabled(ctx, c.Owner.Key) })
+	if err != nil {
+		return ledger.Credential{}, g.Failures.note(kind, err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.keys[t.ID] = g.now()
-	return AgentGrant{Agent: a, Key: t.ID, ExpiresAt: t.ExpiresAt}, nil
+	g.used.Credentials[c.Ref()] = g.now()
+	return c, nil
 }
 
-// check finds the credential of a secret. It is alive and its owner enabled, or
-// the error is ErrInvalid or storage's.
-func (g *Gate) check(ctx context.Context, secret string, find func(context.Context, []byte) (ledger.Token, error), owner func(context.Context, int64) (bool, error)) (ledger.Token, error) {
+// check compares a secret with what find says is stored of it. It is alive and its
+// owner enabled, or the error is ErrInvalid or storage's.
+func (g *Gate) check(secret string, find func(hash []byte) (stored []byte, l ledger.Lifetime, err error), enabled func() (bool, error)) error {
 	hash := Hash(secret)
-	t, err := find(ctx, hash)
+	stored, life, err := find(hash)
 	known := err == nil
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-		return ledger.Token{}, err
+		return err
 	}
 	if !known {
-		t.Hash = make([]byte, sha256.Size)
+		stored = make([]byte, sha256.Size)
 	}
-	enabled, err := owner(ctx, t.Owner) // also for an unknown secret: it costs the same
+	may, err := enabled() // also for an unknown secret: it costs the same
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-		return ledger.Token{}, err
+		return err
 	}
-	same := subtle.ConstantTimeCompare(hash, t.Hash) == 1
-	if !known || !same || err != nil || !enabled || !t.Live(g.now()) {
-		return ledger.Token{}, ErrInvalid
+	same := subtle.ConstantTimeCompare(hash, stored) == 1
+	if !known || !same || err != nil || !may || !life.Live(g.now()) {
+		return ErrInvalid
 	}
-	return t, nil
+	return nil
 }
 
 // Serve writes down when credentials were last used, and ends the leases of those
@@ -125,29 +146,27 @@ func (g *Gate) Serve(ctx context.Context) error {
 
 func (g *Gate) flush(ctx context.Context) error {
 	g.mu.Lock()
-	tokens, keys, apiKeys, sessions := g.tokens, g.keys, g.apiKeys, g.sessions
-	g.tokens, g.keys, g.apiKeys, g.sessions = ledger.Uses{}, ledger.Uses{}, ledger.Uses{}, ledger.Uses{}
+	used := g.used
+	g.used = newUses()
 	g.mu.Unlock()
-	if len(tokens)+len(keys)+len(apiKeys)+len(sessions) == 0 {
+	if len(used.Credentials)+len(used.Sessions) == 0 {
 		return nil
 	}
-	err := g.store.Touch(ctx, tokens, keys, apiKeys, sessions)
+	err := g.store.Touch(ctx, used)
 	if err != nil { // next time
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		again(g.tokens, tokens)
-		again(g.keys, keys)
-		again(g.apiKeys, apiKeys)
-		again(g.sessions, sessions)
+		again(g.used.Credentials, used.Credentials)
+		again(g.used.Sessions, used.Sessions)
 	}
 	return err
 }
 
 // again puts uses back that were not written down, unless there are later ones.
-func again(to, from ledger.Uses) {
-	for id, at := range from {
-		if to[id].Before(at) {
-			to[id] = at
+func again[K comparable](to, from map[K]time.Time) {
+	for k, at := range from {
+		if to[k].Before(at) {
+			to[k] = at
 		}
 	}
 }

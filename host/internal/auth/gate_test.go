@@ -18,7 +18,7 @@ func TestAdmitAgent(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	g, s, _ := gateOf(t, &now)
 	const key = "pna_first-first-first"
-	secret := NewToken(key, now.Add(time.Hour))
+	secret := NewCredential(key, now.Add(time.Hour))
 	a, err := s.CreateAgent(ctx, ledger.Agent{ID: "id", Name: "helper", Kind: "k", Config: json.RawMessage(`{}`), Enabled: true}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestAdmitAgent(t *testing.T) {
 	if err := g.Serve(ended); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := s.AgentKeys(ctx, a.Key, 0, 10)
+	keys, err := s.Credentials(ctx, ledger.OfAgent(a.Key), 0, 10)
 	if err != nil || len(keys) != 1 || !keys[0].LastUsedAt.Equal(now) {
 		t.Errorf("got %+v, %v, want a use at %v", keys, err, now)
 	}
@@ -58,7 +58,7 @@ func TestAdmitAgent(t *testing.T) {
 	if a, err = s.UpdateAgent(ctx, a, change); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.RotateAgentKey(ctx, a.Key, NewToken("pna_second-second-second", time.Time{}), now.Add(time.Minute), change); err != nil {
+	if _, err := s.RotateCredential(ctx, ledger.OfAgent(a.Key), NewCredential("pna_second-second-second", time.Time{}), now.Add(time.Minute), change); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range []string{key, "pna_second-second-second"} { // both, while they overlap
@@ -71,7 +71,7 @@ func TestAdmitAgent(t *testing.T) {
 	if grant, err = g.AdmitAgent(ctx, "pna_second-second-second"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.RevokeAgentKey(ctx, a.Key, grant.Key, change); err != nil {
+	if err := s.RevokeCredential(ctx, ledger.OfAgent(a.Key), grant.Key, change); err != nil {
 		t.Fatal(err)
 	}
 	refusedAgent("pna_second-second-second")

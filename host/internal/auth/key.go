@@ -1,13 +1,10 @@
 package auth
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Scope is what a key opens.
@@ -70,21 +67,4 @@ func CheckKeyName(name string) error {
 		return fmt.Errorf("found %.64q, expected %s and not %s", name, KeyNameRule, operatorName)
 	}
 	return nil
-}
-
-// AdmitKey is Admit for a key of the API: it returns who holds it.
-func (g *Gate) AdmitKey(ctx context.Context, secret string) (Holder, error) {
-	var k ledger.Key
-	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (ledger.Token, error) {
-		var err error
-		k, err = g.store.KeyByHash(ctx, hash)
-		return k.Token, err
-	}, func(context.Context, int64) (bool, error) { return true, nil }) // it has no owner that could be disabled
-	if err != nil {
-		return Holder{}, g.Failures.note(APIKey, err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.apiKeys[k.ID] = g.now()
-	return Holder{ID: k.ID, Name: k.Name, Scopes: k.Scopes, Channels: k.Channels}, nil
 }

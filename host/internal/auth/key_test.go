@@ -24,17 +24,19 @@ func TestAdmitKey(t *testing.T) {
 	g := NewGate(s, func() time.Time { return now })
 	newKey := func(name string, expires time.Time) string {
 		secret := Generate(KeyPrefix)
-		if _, err := s.CreateKey(t.Context(), ledger.Key{Name: name, Scopes: []string{string(ScopeAgentRun)}}, NewToken(secret, expires), ledger.Change{Actor: "test", Action: "key.create"}); err != nil {
+		n := NewCredential(secret, expires)
+		n.Terms = ledger.Terms{Name: name, Scopes: []string{string(ScopeAgentRun)}}
+		if _, err := s.CreateCredential(t.Context(), ledger.OfHost(), n, ledger.Change{Actor: "test", Action: "key.create"}); err != nil {
 			t.Fatal(err)
 		}
 		return secret
 	}
 	good, short, gone := newKey("good", time.Time{}), newKey("short", now.Add(time.Minute)), newKey("gone", time.Time{})
-	if _, err := s.RevokeKey(t.Context(), "gone", ledger.Change{Actor: "test", Action: "key.delete"}); err != nil {
+	if err := s.RevokeCredential(t.Context(), ledger.OfHost(), 3, ledger.Change{Actor: "test", Action: "key.delete"}); err != nil {
 		t.Fatal(err)
 	}
 	token := Generate(TokenPrefix)
-	secret := NewToken(token, time.Time{})
+	secret := NewCredential(token, time.Time{})
 	if _, err := s.CreateChannel(t.Context(), ledger.Channel{ID: "id", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, ledger.Change{Actor: "test", Action: "channel.create"}); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestAdmitKey(t *testing.T) {
 	if err := g.flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if k, err := s.KeyByHash(t.Context(), Hash(good)); err != nil || k.LastUsedAt.IsZero() {
+	if k, err := s.CredentialByHash(t.Context(), ledger.APIKey, Hash(good)); err != nil || k.LastUsedAt.IsZero() {
 		t.Errorf("its use is not noted: %+v, %v", k, err)
 	}
 	if op := Operator(); !op.May("") || !op.May(ScopeAgentRun) || op.Ref() != "admin" {

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -56,33 +55,33 @@ func (g *Gate) endLeases(ctx context.Context) {
 
 // ended reports whether the holder's credential is one no more.
 func (g *Gate) ended(ctx context.Context, h Holder) bool {
-	var t ledger.Token
+	var l ledger.Lifetime
 	var err error
 	switch {
 	case h.ID != 0:
-		var k ledger.Key
-		k, err = g.store.Key(ctx, strconv.FormatInt(h.ID, 10))
-		t = k.Token
+		var c ledger.Credential
+		c, err = g.store.APIKeyByRef(ctx, h.Ref())
+		l = c.Lifetime
 	case h.Session != 0:
 		var s ledger.Session
 		s, err = g.store.SessionByID(ctx, h.Session)
-		t = idle(s)
+		l = idle(s)
 	default: // the key of the data directory lives as long as the host
 		return false
 	}
 	if err != nil {
 		return errors.Is(err, ledger.ErrNotFound) // trouble of storage ends nothing
 	}
-	return !t.Live(g.now())
+	return !l.Live(g.now())
 }
 
-// idle is the token of a session that also ends when it is not used.
-func idle(s ledger.Session) ledger.Token {
-	t := s.Token
-	if at := t.LastUsedAt.Add(SessionIdle); at.Before(t.ExpiresAt) {
-		t.ExpiresAt = at
+// idle is the lifetime of a session, which also ends when it is not used.
+func idle(s ledger.Session) ledger.Lifetime {
+	l := s.Lifetime
+	if at := l.LastUsedAt.Add(SessionIdle); at.Before(l.ExpiresAt) {
+		l.ExpiresAt = at
 	}
-	return t
+	return l
 }
 
 // LiveSession reports whether somebody is still logged in at a time.
@@ -99,11 +98,10 @@ const (
 func (g *Gate) AdmitSession(ctx context.Context, secret string) (Holder, error) {
 	var s ledger.Session
 	var o ledger.Operator
-	_, err := g.check(ctx, secret, func(ctx context.Context, hash []byte) (ledger.Token, error) {
-		var err error
+	err := g.check(secret, func(hash []byte) (stored []byte, l ledger.Lifetime, err error) {
 		s, err = g.store.SessionByHash(ctx, hash)
-		return idle(s), err
-	}, func(ctx context.Context, _ int64) (bool, error) {
+		return s.Hash, idle(s), err
+	}, func() (bool, error) {
 		var err error
 		o, err = g.store.Operator(ctx)
 		return true, err
@@ -113,6 +111,6 @@ func (g *Gate) AdmitSession(ctx context.Context, secret string) (Holder, error) 
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.sessions[s.ID] = g.now()
+	g.used.Sessions[s.ID] = g.now()
 	return Holder{Session: s.ID, Name: o.Name}, nil
 }

@@ -251,7 +251,7 @@ func archive(t *testing.T, files map[string]string) []byte {
 func TestRestoreOver(t *testing.T) {
 	h := start(t, t.TempDir())
 	h.say("old")
-	cookie := ledger.Session{Token: ledger.Token{Hash: []byte("a hash of 32 bytes, as they all are"), ExpiresAt: time.Now().Add(time.Hour)}}
+	cookie := ledger.Session{Hash: []byte("a hash of 32 bytes, as they all are"), Lifetime: ledger.Lifetime{ExpiresAt: time.Now().Add(time.Hour)}}
 	if _, _, err := h.store.CreateSession(t.Context(), cookie, time.Time{}, ledger.Change{Actor: "test", Action: "login"}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestRevoked(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	tokenID := func(row ledger.Channel) int64 {
-		tokens, err := h.store.Tokens(t.Context(), row.Key, 0, 10)
+		tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,8 +73,8 @@ func TestTokenExpiresWhileAttached(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	row := h.channel("expires")
-	secret := auth.NewToken("lives-for-a-moment", time.Now().Add(3*time.Second))
-	if _, err := h.store.RotateToken(t.Context(), row.Key, secret, time.Now().Add(time.Hour), ledger.Change{Actor: "test", Action: "test"}); err != nil {
+	secret := auth.NewCredential("lives-for-a-moment", time.Now().Add(3*time.Second))
+	if _, err := h.store.RotateCredential(t.Context(), ledger.OfChannel(row.Key), secret, time.Now().Add(time.Hour), ledger.Change{Actor: "test", Action: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	c := places{"-", "-", "-", "lives-for-a-moment"}.open(t, h)

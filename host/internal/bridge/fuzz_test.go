@@ -76,7 +76,7 @@ func FuzzRegister(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	secret := auth.NewToken(fuzzToken, time.Time{})
+	secret := auth.NewCredential(fuzzToken, time.Time{})
 	if _, err := st.CreateChannel(f.Context(), ledger.Channel{ID: "c", Name: "c", Kind: "bridge", Enabled: true, Agent: "echo"}, &secret, ledger.Change{Actor: "test", Action: "create"}); err != nil {
 		f.Fatal(err)
 	}

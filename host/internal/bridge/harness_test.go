@@ -210,7 +210,7 @@ func (h *host) channel(name string, change ...func(*ledger.Channel)) ledger.Chan
 	for _, c := range change {
 		c(&row)
 	}
-	secret := auth.NewToken(tokenOf(name), time.Time{})
+	secret := auth.NewCredential(tokenOf(name), time.Time{})
 	made, err := h.store.CreateChannel(h.t.Context(), row, &secret, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		h.t.Fatal(err)

@@ -63,13 +63,15 @@ func TestSlowReader(t *testing.T) {
 					t.Fatal("there is no bound")
 				}
 			}
-			if taken*size < bridge.MaxOutBytes {
-				t.Fatalf("dropped after %d messages", taken)
-			}
 			other.works()
 			got, code := c.rest()
-			if code != 4008 {
+			// On a machine so slow that a write misses its deadline before the bound is
+			// reached, nothing can be said any more: that is 1006.
+			if code != 4008 && code != 1006 {
 				t.Errorf("closed with %d, want 4008", code)
+			}
+			if code == 4008 && taken*size < bridge.MaxOutBytes {
+				t.Fatalf("dropped after %d messages", taken)
 			}
 			eventually(t, "detached", func() bool { return !h.attached(row) })
 			var want []string
@@ -101,6 +103,9 @@ func TestSlowReader(t *testing.T) {
 			}
 			c = h.attach(t, row)
 			for _, e := range left {
+				if code == 1006 && e.Reason == ledger.ReasonUnknownOutcome { // it was being written
+					continue
+				}
 				if queue {
 					c.want(unasked("c", e.Text))
 				} else if e.State != ledger.Failed || e.Reason != ledger.ReasonNotAttached {

@@ -131,19 +131,19 @@ func TestTokenInvalid(t *testing.T) {
 	t.Run("revoked", func(t *testing.T) {
 		row := h.channel("revoked")
 		accepted(t, tokenOf("revoked"))
-		tokens, err := h.store.Tokens(t.Context(), row.Key, 0, 10)
+		tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 		if err != nil || len(tokens) != 1 {
 			t.Fatal(tokens, err)
 		}
-		if err := h.store.RevokeToken(t.Context(), row.Key, tokens[0].ID, by); err != nil {
+		if err := h.store.RevokeCredential(t.Context(), ledger.OfChannel(row.Key), tokens[0].ID, by); err != nil {
 			t.Fatal(err)
 		}
 		refused(t, tokenOf("revoked"))
 	})
 	t.Run("expired", func(t *testing.T) {
 		row := h.channel("expired")
-		secret := auth.NewToken("lives-for-an-hour", time.Now().Add(time.Hour))
-		if _, err := h.store.RotateToken(t.Context(), row.Key, secret, time.Now().Add(24*time.Hour), by); err != nil {
+		secret := auth.NewCredential("lives-for-an-hour", time.Now().Add(time.Hour))
+		if _, err := h.store.RotateCredential(t.Context(), ledger.OfChannel(row.Key), secret, time.Now().Add(24*time.Hour), by); err != nil {
 			t.Fatal(err)
 		}
 		accepted(t, "lives-for-an-hour")
@@ -204,7 +204,7 @@ func TestTokenLastUsed(t *testing.T) {
 	h := start(t)
 	row := h.channel("used")
 	used := func() time.Time {
-		tokens, err := h.store.Tokens(t.Context(), row.Key, 0, 10)
+		tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 		if err != nil || len(tokens) != 1 {
 			t.Fatal(tokens, err)
 		}

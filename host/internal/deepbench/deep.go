@@ -197,7 +197,7 @@ func openDepth(ctx context.Context, c DeepConfig, dir string, messages int) (d *
 
 func (d *depth) fill(ctx context.Context, conversations, messages int) error {
 	row, err := d.store.CreateChannel(ctx, ledger.Channel{ID: "deep", Name: "deep", Kind: "bridge", Enabled: true, Agent: "echo"},
-		&ledger.NewToken{Hash: []byte("none"), Hint: "none"}, ledger.Change{Actor: "bench", Action: "channel.create"})
+		&ledger.NewCredential{Hash: []byte("none"), Hint: "none"}, ledger.Change{Actor: "bench", Action: "channel.create"})
 	if err != nil {
 		return err
 	}

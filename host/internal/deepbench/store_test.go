@@ -67,7 +67,7 @@ func benchmarkStore(b *testing.B, conversations int) {
 func storeConversations(b *testing.B, st *sqlite.Store, n int) []*sqlite.Conversation {
 	b.Helper()
 	row, err := st.CreateChannel(b.Context(), ledger.Channel{ID: "bench", Name: "bench", Kind: "bridge", Enabled: true, Agent: "echo"},
-		&ledger.NewToken{Hash: []byte("bench"), Hint: "hint"}, ledger.Change{Actor: "bench", Action: "channel.create"})
+		&ledger.NewCredential{Hash: []byte("bench"), Hint: "hint"}, ledger.Change{Actor: "bench", Action: "channel.create"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -8,10 +8,12 @@ import (
 // ends the oldest.
 const MaxSessions = 50
 
-// Session is a place where the operator is logged in. Of its token Hint,
-// RevokedAt and Owner are empty: a session that ended is deleted.
+// Session is a place where the operator is logged in. It is never revoked: a
+// session that ended is deleted.
 type Session struct {
-	Token
+	ID   int64
+	Hash []byte // SHA-256 of what the cookie holds
+	Lifetime
 	Remote    string // address of who logged in
 	UserAgent string
 }

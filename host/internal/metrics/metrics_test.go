@@ -131,7 +131,7 @@ func TestPage(t *testing.T) {
 	gone := p.channel(t, "gone")
 	p.send(t, a, "waits")
 	p.send(t, gone, "waits")
-	p.failures.Add(auth.AgentKey)
+	p.failures.Add(ledger.AgentKey)
 	page := p.page(t)
 	wantLines(t, page,
 		`pontoon_messages_total{channel="a",direction="out"} 1`,

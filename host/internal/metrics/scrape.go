@@ -166,7 +166,7 @@ func (s *scrape) doors() {
 	for kind, n := range s.Connections {
 		s.put(connections, float64(n()), kind)
 	}
-	for i, name := range auth.Credentials {
-		s.put(authFailures, float64(s.Failures.Count(auth.Credential(i))), name)
+	for _, kind := range auth.Kinds {
+		s.put(authFailures, float64(s.Failures.Count(kind)), string(kind))
 	}
 }

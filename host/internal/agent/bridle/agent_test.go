@@ -98,12 +98,12 @@ func start(t *testing.T, o Options) *setup {
 	gate := auth.NewGate(st, nil)
 	o.Store, o.Door, o.Out, o.Board = st, gate, s.out, &board{}
 	s.Agents = New(o)
-	secret := auth.NewToken(s.key, time.Time{})
+	secret := auth.NewCredential(s.key, time.Time{})
 	row, err := st.CreateAgent(t.Context(), ledger.Agent{ID: "id", Name: "helper", Kind: Kind, Enabled: true}, &secret, change)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, err := st.AgentKeys(t.Context(), row.Key, 0, 1)
+	keys, err := st.Credentials(t.Context(), ledger.OfAgent(row.Key), 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

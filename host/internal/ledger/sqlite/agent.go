@@ -14,7 +14,7 @@ import (
 
 // CreateAgent adds an agent, with a first key unless its kind has none. Errors
 // are ErrNameTaken, ErrTokenTaken and those of storage.
-func (s *Store) CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.NewToken, by ledger.Change) (ledger.Agent, error) {
+func (s *Store) CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.NewCredential, by ledger.Change) (ledger.Agent, error) {
 	var made ledger.Agent
 	stored, err := s.vault.sealConfig(a)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.New
 		}
 		made = s.agent(row)
 		if key != nil {
-			if _, err := s.insertAgentKey(ctx, q, row.ID, *key); err != nil {
+			if _, err := s.insertCredential(ctx, q, ledger.OfAgent(row.ID), *key); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,7 @@ func TestAgents(t *testing.T) {
 		t.Fatalf("a new database has the agents %+v, %v", all, err)
 	}
 	a, err := s.CreateAgent(ctx, ledger.Agent{ID: "id-a", Name: "a", Kind: "k", Config: json.RawMessage(`{"url":"u"}`), Enabled: true},
-		&ledger.NewToken{Hash: []byte("h1"), Hint: "hin1"}, by)
+		&ledger.NewCredential{Hash: []byte("h1"), Hint: "hin1"}, by)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestAgents(t *testing.T) {
 	if _, err := s.CreateAgent(ctx, ledger.Agent{ID: "id-b", Name: "a", Kind: "k"}, nil, by); !errors.Is(err, ledger.ErrNameTaken) {
 		t.Errorf("the same name: %v", err)
 	}
-	if _, err := s.CreateAgent(ctx, ledger.Agent{ID: "id-b", Name: "b", Kind: "k"}, &ledger.NewToken{Hash: []byte("h1")}, by); !errors.Is(err, ledger.ErrTokenTaken) {
+	if _, err := s.CreateAgent(ctx, ledger.Agent{ID: "id-b", Name: "b", Kind: "k"}, &ledger.NewCredential{Hash: []byte("h1")}, by); !errors.Is(err, ledger.ErrTokenTaken) {
 		t.Errorf("the same key: %v", err)
 	}
 	if _, err := s.Agent(ctx, "b"); !errors.Is(err, ledger.ErrNotFound) {
@@ -55,7 +55,7 @@ func TestAgents(t *testing.T) {
 	if err := s.DeleteAgent(ctx, a, by); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("deleted twice: %v", err)
 	}
-	if _, err := s.AgentKeyByHash(ctx, []byte("h1")); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := s.CredentialByHash(ctx, ledger.AgentKey, []byte("h1")); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("key of the deleted agent: %v", err)
 	}
 }
@@ -89,47 +89,5 @@ func TestAgentInUse(t *testing.T) {
 	a.Enabled = false
 	if _, err := s.UpdateAgent(t.Context(), a, by); err != nil {
 		t.Errorf("another change: %v", err)
-	}
-}
-
-func TestAgentKeys(t *testing.T) {
-	s := opened(t)
-	ctx := t.Context()
-	by := ledger.Change{Actor: "test", Action: "agent.test"}
-	a, err := s.CreateAgent(ctx, ledger.Agent{ID: "id-a", Name: "a", Kind: "k", Enabled: true}, &ledger.NewToken{Hash: []byte("h1"), Hint: "hin1"}, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	until := time.Now().Add(time.Hour).Truncate(time.Millisecond)
-	second, err := s.RotateAgentKey(ctx, a.Key, ledger.NewToken{Hash: []byte("h2"), Hint: "hin2"}, until, by)
-	if err != nil || second.Owner != a.Key || !second.ExpiresAt.IsZero() {
-		t.Fatalf("got %+v, %v", second, err)
-	}
-	if _, err := s.RotateAgentKey(ctx, a.Key, ledger.NewToken{Hash: []byte("h2")}, until, by); !errors.Is(err, ledger.ErrTokenTaken) {
-		t.Errorf("the same key: %v", err)
-	}
-	first, err := s.AgentKeyByHash(ctx, []byte("h1"))
-	if err != nil || !first.ExpiresAt.Equal(until) || first.Hint != "hin1" || !first.Live(time.Now()) || first.Live(until) {
-		t.Errorf("the first is %+v, %v", first, err)
-	}
-	if err := s.RevokeAgentKey(ctx, a.Key+1, second.ID, by); !errors.Is(err, ledger.ErrNotFound) {
-		t.Errorf("revoked as another's: %v", err)
-	}
-	if err := s.RevokeAgentKey(ctx, a.Key, second.ID, by); err != nil {
-		t.Fatal(err)
-	}
-	revoked, err := s.AgentKeyByHash(ctx, []byte("h2"))
-	if err != nil || revoked.RevokedAt.IsZero() || revoked.Live(time.Now()) {
-		t.Errorf("the revoked one is %+v, %v", revoked, err)
-	}
-	if err := s.RevokeAgentKey(ctx, a.Key, second.ID, by); err != nil {
-		t.Errorf("revoked again: %v", err)
-	}
-	if again, err := s.AgentKeyByHash(ctx, []byte("h2")); err != nil || !again.RevokedAt.Equal(revoked.RevokedAt) {
-		t.Errorf("a second time moved it to %v, %v", again.RevokedAt, err)
-	}
-	keys, err := s.AgentKeys(ctx, a.Key, first.ID, 10)
-	if err != nil || len(keys) != 1 || keys[0].ID != second.ID {
-		t.Errorf("behind the first are %+v, %v", keys, err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // CreateChannel adds a channel, with a first token unless its kind has none.
 // Errors are ErrNameTaken, ErrTokenTaken and those of storage.
-func (s *Store) CreateChannel(ctx context.Context, c ledger.Channel, t *ledger.NewToken, by ledger.Change) (ledger.Channel, error) {
+func (s *Store) CreateChannel(ctx context.Context, c ledger.Channel, token *ledger.NewCredential, by ledger.Change) (ledger.Channel, error) {
 	var made ledger.Channel
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.InsertChannel(ctx, db.InsertChannelParams{
@@ -32,8 +32,8 @@ func (s *Store) CreateChannel(ctx context.Context, c ledger.Channel, t *ledger.N
 		if made, err = channel(row); err != nil {
 			return err
 		}
-		if t != nil {
-			if _, err := s.insertToken(ctx, q, row.ID, *t); err != nil {
+		if token != nil {
+			if _, err := s.insertCredential(ctx, q, ledger.OfChannel(row.ID), *token); err != nil {
 				return err
 			}
 		}

@@ -104,9 +104,9 @@ func (s *Store) DeleteSessions(ctx context.Context, by ledger.Change) (ended int
 
 func session(r db.Session) ledger.Session {
 	return ledger.Session{
-		Token: ledger.Token{
-			ID: r.ID, Hash: r.Hash, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), ExpiresAt: time.UnixMilli(r.ExpiresAt).UTC(),
-			LastUsedAt: time.UnixMilli(r.LastUsedAt).UTC(),
+		ID: r.ID, Hash: r.Hash,
+		Lifetime: ledger.Lifetime{
+			CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), ExpiresAt: time.UnixMilli(r.ExpiresAt).UTC(), LastUsedAt: time.UnixMilli(r.LastUsedAt).UTC(),
 		},
 		Remote: r.Remote, UserAgent: r.UserAgent,
 	}

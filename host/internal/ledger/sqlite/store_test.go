@@ -41,7 +41,7 @@ func opened(t testing.TB) *Store {
 func newChannel(t testing.TB, s *Store, name string) (ledger.Channel, *Chain) {
 	t.Helper()
 	c, err := s.CreateChannel(t.Context(), ledger.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "echo"},
-		&ledger.NewToken{Hash: []byte(name), Hint: "hint"}, ledger.Change{Actor: "test", Action: "channel.create"})
+		&ledger.NewCredential{Hash: []byte(name), Hint: "hint"}, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		t.Fatalf("create channel: %v", err)
 	}
@@ -225,7 +225,7 @@ func TestDeletedChannelIsSweptAndNothingComesAfter(t *testing.T) {
 	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "late"}}); !errors.Is(err, ledger.ErrRemoved) {
 		t.Errorf("append to a deleted channel: %v", err)
 	}
-	if _, err := s.TokenByHash(t.Context(), []byte("a")); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := s.CredentialByHash(t.Context(), ledger.ChannelToken, []byte("a")); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("token of the deleted channel: %v", err)
 	}
 	eventually(t, func() bool {

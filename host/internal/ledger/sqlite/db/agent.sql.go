@@ -7,7 +7,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 )
 
 const agentByID = `-- name: AgentByID :one
@@ -46,26 +45,6 @@ func (q *Queries) AgentByRef(ctx context.Context, ref string) (Agent, error) {
 		&i.Enabled,
 		&i.CreatedAt,
 		&i.Version,
-	)
-	return i, err
-}
-
-const agentKeyByHash = `-- name: AgentKeyByHash :one
-SELECT id, agent, hash, hint, created_at, expires_at, revoked_at, last_used_at FROM agent_key WHERE hash = ?
-`
-
-func (q *Queries) AgentKeyByHash(ctx context.Context, hash []byte) (AgentKey, error) {
-	row := q.db.QueryRowContext(ctx, agentKeyByHash, hash)
-	var i AgentKey
-	err := row.Scan(
-		&i.ID,
-		&i.Agent,
-		&i.Hash,
-		&i.Hint,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-		&i.RevokedAt,
-		&i.LastUsedAt,
 	)
 	return i, err
 }
@@ -157,23 +136,6 @@ func (q *Queries) DeleteAgent(ctx context.Context, arg DeleteAgentParams) (int64
 	return result.RowsAffected()
 }
 
-const expireOtherAgentKeys = `-- name: ExpireOtherAgentKeys :exec
-UPDATE agent_key SET expires_at = ?1
-WHERE agent = ?2 AND id <> ?3 AND revoked_at IS NULL
-  AND (expires_at IS NULL OR expires_at > ?1)
-`
-
-type ExpireOtherAgentKeysParams struct {
-	At    sql.NullInt64
-	Agent int64
-	Keep  int64
-}
-
-func (q *Queries) ExpireOtherAgentKeys(ctx context.Context, arg ExpireOtherAgentKeysParams) error {
-	_, err := q.db.ExecContext(ctx, expireOtherAgentKeys, arg.At, arg.Agent, arg.Keep)
-	return err
-}
-
 const insertAgent = `-- name: InsertAgent :one
 INSERT INTO agent (uid, name, kind, config, enabled, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, config, enabled, created_at, version
 `
@@ -208,114 +170,6 @@ func (q *Queries) InsertAgent(ctx context.Context, arg InsertAgentParams) (Agent
 		&i.Version,
 	)
 	return i, err
-}
-
-const insertAgentKey = `-- name: InsertAgentKey :one
-INSERT INTO agent_key (agent, hash, hint, created_at, expires_at) VALUES (?, ?, ?, ?, ?) RETURNING id, agent, hash, hint, created_at, expires_at, revoked_at, last_used_at
-`
-
-type InsertAgentKeyParams struct {
-	Agent     int64
-	Hash      []byte
-	Hint      string
-	CreatedAt int64
-	ExpiresAt sql.NullInt64
-}
-
-func (q *Queries) InsertAgentKey(ctx context.Context, arg InsertAgentKeyParams) (AgentKey, error) {
-	row := q.db.QueryRowContext(ctx, insertAgentKey,
-		arg.Agent,
-		arg.Hash,
-		arg.Hint,
-		arg.CreatedAt,
-		arg.ExpiresAt,
-	)
-	var i AgentKey
-	err := row.Scan(
-		&i.ID,
-		&i.Agent,
-		&i.Hash,
-		&i.Hint,
-		&i.CreatedAt,
-		&i.ExpiresAt,
-		&i.RevokedAt,
-		&i.LastUsedAt,
-	)
-	return i, err
-}
-
-const keysOfAgent = `-- name: KeysOfAgent :many
-SELECT id, agent, hash, hint, created_at, expires_at, revoked_at, last_used_at FROM agent_key WHERE agent = ?1 AND id > ?2 ORDER BY id LIMIT ?3
-`
-
-type KeysOfAgentParams struct {
-	Agent int64
-	After int64
-	N     int64
-}
-
-func (q *Queries) KeysOfAgent(ctx context.Context, arg KeysOfAgentParams) ([]AgentKey, error) {
-	rows, err := q.db.QueryContext(ctx, keysOfAgent, arg.Agent, arg.After, arg.N)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []AgentKey{}
-	for rows.Next() {
-		var i AgentKey
-		if err := rows.Scan(
-			&i.ID,
-			&i.Agent,
-			&i.Hash,
-			&i.Hint,
-			&i.CreatedAt,
-			&i.ExpiresAt,
-			&i.RevokedAt,
-			&i.LastUsedAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const revokeAgentKey = `-- name: RevokeAgentKey :execrows
-UPDATE agent_key SET revoked_at = coalesce(revoked_at, CAST(?1 AS INTEGER)) WHERE id = ?2 AND agent = ?3
-`
-
-type RevokeAgentKeyParams struct {
-	At    int64
-	ID    int64
-	Agent int64
-}
-
-func (q *Queries) RevokeAgentKey(ctx context.Context, arg RevokeAgentKeyParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, revokeAgentKey, arg.At, arg.ID, arg.Agent)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
-}
-
-const touchAgentKey = `-- name: TouchAgentKey :exec
-UPDATE agent_key SET last_used_at = ? WHERE id = ?
-`
-
-type TouchAgentKeyParams struct {
-	LastUsedAt sql.NullInt64
-	ID         int64
-}
-
-func (q *Queries) TouchAgentKey(ctx context.Context, arg TouchAgentKeyParams) error {
-	_, err := q.db.ExecContext(ctx, touchAgentKey, arg.LastUsedAt, arg.ID)
-	return err
 }
 
 const updateAgent = `-- name: UpdateAgent :one

@@ -39,6 +39,36 @@ func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
 	return i, err
 }
 
+const channelByKind = `-- name: ChannelByKind :one
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE kind = ? ORDER BY id LIMIT 1
+`
+
+func (q *Queries) ChannelByKind(ctx context.Context, kind string) (Channel, error) {
+	row := q.db.QueryRowContext(ctx, channelByKind, kind)
+	var i Channel
+	err := row.Scan(
+		&i.ID,
+		&i.Uid,
+		&i.Name,
+		&i.Kind,
+		&i.Enabled,
+		&i.Agent,
+		&i.Agents,
+		&i.Queue,
+		&i.AcceptCapabilities,
+		&i.AllowUsers,
+		&i.Profile,
+		&i.CreatedAt,
+		&i.QueueLimits,
+		&i.RetentionDays,
+		&i.Swept,
+		&i.Gone,
+		&i.RateLimit,
+		&i.Version,
+	)
+	return i, err
+}
+
 const channelByRef = `-- name: ChannelByRef :one
 SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE uid = ?1 OR name = ?1
 `

@@ -19,30 +19,6 @@ type Agent struct {
 	Version   int64
 }
 
-type AgentKey struct {
-	ID         int64
-	Agent      int64
-	Hash       []byte
-	Hint       string
-	CreatedAt  int64
-	ExpiresAt  sql.NullInt64
-	RevokedAt  sql.NullInt64
-	LastUsedAt sql.NullInt64
-}
-
-type ApiKey struct {
-	ID         int64
-	Name       string
-	Hash       []byte
-	Hint       string
-	Scopes     string
-	CreatedAt  int64
-	ExpiresAt  sql.NullInt64
-	RevokedAt  sql.NullInt64
-	LastUsedAt sql.NullInt64
-	Channels   string
-}
-
 type Audit struct {
 	ID      int64
 	At      int64
@@ -90,6 +66,22 @@ type Conversation struct {
 	LastIn  int64
 	LastOut int64
 	Offer   int64
+}
+
+type Credential struct {
+	Kind       string
+	ID         int64
+	Channel    sql.NullInt64
+	Agent      sql.NullInt64
+	Name       string
+	Scopes     string
+	Channels   string
+	Hash       []byte
+	Hint       string
+	CreatedAt  int64
+	ExpiresAt  sql.NullInt64
+	RevokedAt  sql.NullInt64
+	LastUsedAt sql.NullInt64
 }
 
 type Entry struct {
@@ -150,15 +142,4 @@ type Session struct {
 	LastUsedAt int64
 	Remote     string
 	UserAgent  string
-}
-
-type Token struct {
-	ID         int64
-	Channel    int64
-	Hash       []byte
-	Hint       string
-	CreatedAt  int64
-	ExpiresAt  sql.NullInt64
-	RevokedAt  sql.NullInt64
-	LastUsedAt sql.NullInt64
 }

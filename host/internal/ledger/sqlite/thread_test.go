@@ -5,55 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 )
-
-func TestKeys(t *testing.T) {
-	s := opened(t)
-	by := ledger.Change{Actor: "test", Action: "key"}
-	later := time.Now().Add(time.Hour)
-	a, err := s.CreateKey(t.Context(), ledger.Key{Name: "app", Scopes: []string{"agent:run"}}, ledger.NewToken{Hash: []byte("a"), Hint: "aaaa", ExpiresAt: later}, by)
-	if err != nil || a.ID == 0 || !slices.Equal(a.Scopes, []string{"agent:run"}) || !a.Live(time.Now()) || a.Live(later.Add(time.Second)) {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	if _, err := s.CreateKey(t.Context(), ledger.Key{Name: "app"}, ledger.NewToken{Hash: []byte("b")}, by); !errors.Is(err, ledger.ErrNameTaken) {
-		t.Errorf("a second key of the name: %v", err)
-	}
-	if _, err := s.CreateKey(t.Context(), ledger.Key{Name: "other"}, ledger.NewToken{Hash: []byte("a")}, by); !errors.Is(err, ledger.ErrTokenTaken) {
-		t.Errorf("a second key of the hash: %v", err)
-	}
-	if _, err := s.RevokeKey(t.Context(), "nobody", by); !errors.Is(err, ledger.ErrNotFound) {
-		t.Errorf("revoke none: %v", err)
-	}
-	if k, err := s.RevokeKey(t.Context(), "app", by); err != nil || k.ID != a.ID {
-		t.Errorf("revoke: %+v, %v", k, err)
-	}
-	if k, err := s.KeyByHash(t.Context(), []byte("a")); err != nil || k.Live(time.Now()) {
-		t.Errorf("revoked: %+v, %v", k, err)
-	}
-	b, err := s.CreateKey(t.Context(), ledger.Key{Name: "app", Scopes: []string{"agent:run"}}, ledger.NewToken{Hash: []byte("c")}, by)
-	if err != nil || b.ID == a.ID {
-		t.Fatalf("the name is free again: %+v, %v", b, err)
-	}
-	if k, err := s.RevokeKey(t.Context(), "1", by); err != nil || k.ID != a.ID { // a second time
-		t.Errorf("revoke by id: %+v, %v", k, err)
-	}
-	if all, err := s.Keys(t.Context(), 0, 10); err != nil || len(all) != 2 || all[0].ID != a.ID {
-		t.Errorf("list: %+v, %v", all, err)
-	}
-	at := time.Now().Truncate(time.Millisecond)
-	if err := s.Touch(t.Context(), nil, nil, ledger.Uses{b.ID: at}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if k, err := s.KeyByHash(t.Context(), []byte("c")); err != nil || !k.LastUsedAt.Equal(at) {
-		t.Errorf("used: %+v, %v", k, err)
-	}
-}
 
 // Equal names of two owners are two conversations, whatever they are called.
 func TestThreadsNeverMeet(t *testing.T) {
