@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/list"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -239,7 +238,9 @@ func restore(e ledger.Entry) message.Message {
 		m.Role = message.RoleUser
 	}
 	// What was stored was valid; a row that some other hand broke shows its text.
-	m.Parts, _ = message.ParseParts(e.Parts)
-	_ = json.Unmarshal(e.Meta, &m.Meta)
+	m.Parts, _ = message.ReadParts(e.Parts)
+	if len(e.Meta) > 0 {
+		m.Meta, _, _ = message.ReadMeta(e.Meta)
+	}
 	return m
 }

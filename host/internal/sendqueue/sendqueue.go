@@ -159,6 +159,10 @@ func (q *Queue) Serve(conn transport.Conn, gone <-chan struct{}) error {
 		}
 		select {
 		case <-gone:
+			// A close may have come since the look above, and who reads waits for it.
+			if code, why := q.Closed(); code != 0 {
+				_ = conn.Close(code, why)
+			}
 			return nil
 		default:
 		}

@@ -13,8 +13,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-const patience = await.Limit
-
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
 	return await.Value(t, what, c)
@@ -224,4 +222,59 @@ func TestServeReportsAWriteThatFails(t *testing.T) {
 	if code, _ := q.Closed(); code != wire.CloseTooSlow {
 		t.Errorf("closed with %d", code)
 	}
+}
+
+// held is a connection whose writes wait.
+type held struct {
+	transport.Conn
+	begun, goOn chan struct{}
+}
+
+func (h held) Write(frames ...[]byte) error {
+	h.begun <- struct{}{}
+	<-h.goOn
+	return h.Conn.Write(frames...)
+}
+
+// A connection that is ended while a frame is being written is closed behind it,
+// not left open by a writer that has gone.
+func TestCloseWhileWriting(t *testing.T) {
+	conns := make(chan transport.Conn, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, err := transport.Upgrade(w, r); err == nil {
+			conns <- c
+		}
+	}))
+	defer server.Close()
+	peer, err := transport.Dial(t.Context(), strings.Replace(server.URL, "http", "ws", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := held{receive(t, "upgrade", conns), make(chan struct{}), make(chan struct{})}
+	read, gone, served := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() { // until the connection is closed
+		defer close(read)
+		readToEnd(c)
+	}()
+	q := New(10, 1000)
+	go func() { served <- q.Serve(c, gone) }()
+	q.Put([]byte("x"))
+	receive(t, "the write begins", c.begun)
+	q.Abort(wire.CloseDraining, "why")
+	close(gone)
+	close(c.goOn)
+	if err := receive(t, "the writer's end", served); err != nil {
+		t.Error(err)
+	}
+	if frame, err := peer.Read(); err != nil || string(frame) != "x" {
+		t.Errorf("read %q, %v", frame, err)
+	}
+	if err := peer.SetReadDeadline(await.Deadline()); err != nil {
+		t.Fatal(err)
+	}
+	var closed *transport.CloseError
+	if _, err := peer.Read(); !errors.As(err, &closed) || closed.Code != wire.CloseDraining {
+		t.Errorf("ended with %v, want code %d", err, wire.CloseDraining)
+	}
+	<-read
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +154,9 @@ func (c *socket) next() string {
 		c.t.Fatal(err)
 	}
 	_, b, err := c.ws.ReadMessage()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.t.Fatal("nothing comes, and the connection does not end")
+	}
 	if err != nil {
 		return ""
 	}
