@@ -146,7 +146,7 @@ func TestPingWhileAFrameIsWritten(t *testing.T) {
 			t.Error("the ping was not answered")
 		}
 		_ = client.Close()
-		_ = <-end
+		_ = receive(t, "the end", end)
 	})
 }
 
@@ -160,8 +160,8 @@ func TestCloseWhileAFrameIsWritten(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		_ = host.Close(wire.CloseRevoked, "why")
-		_ = <-written
-		_ = <-end
+		_ = receive(t, "the write", written)
+		_ = receive(t, "the end", end)
 		if took := time.Since(began); took > 2*LingerTimeout {
 			t.Errorf("ended after %s", took)
 		}

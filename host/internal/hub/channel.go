@@ -119,9 +119,14 @@ func (c *Channel) name() string {
 	return ch.policy.Name
 }
 
+// update makes a row count, unless it is older than the one that does: of two changes
+// at once the older may be told of last.
 func (c *Channel) update(row ledger.Channel) {
 	ch := c.lock()
 	defer ch.unlock()
+	if row.Version < ch.policy.Version {
+		return
+	}
 	ch.policy = newPolicy(row)
 	most := ch.policy.rate(c.hub.Rate)
 	c.frames.SetLimit(rate.Limit(most))

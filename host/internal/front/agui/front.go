@@ -107,6 +107,10 @@ func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()
 	f.mu.Lock()
+	if row.Key == f.channel.Key && row.Version < f.channel.Version {
+		f.mu.Unlock()
+		return nil // a newer one takes effect already
+	}
 	f.channel = row
 	inbox := f.inbox
 	if !row.Enabled {
