@@ -61,7 +61,7 @@ func start(t *testing.T, plugins func(h *host) api.Plugins) *host {
 	must(err)
 	h.hub = hub.New(hub.Options{Store: h.store, Attachments: files, Agents: roster, Commands: command.New(), Log: log})
 	gate := auth.NewGate(h.store, nil)
-	h.slots = bridge.New(h.hub, gate, bridge.Options{Log: log})
+	h.slots = bridge.New(bridge.Local(h.hub), gate, bridge.Options{Log: log})
 	o := api.Options{
 		Store: h.store, Attachments: files, Hub: h.hub, Slots: h.slots, Agents: roster, Keys: keys, Gate: gate, Fronts: []front.End{},
 		Assets: agent.Assets(), Log: log, Version: "test", Now: time.Now, Ready: h.store.Writable,
