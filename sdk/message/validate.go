@@ -23,13 +23,13 @@ type Limits struct {
 // FrameLimits are those of a message that travels in one frame of the bridge:
 // base64 takes four bytes for three, and routing needs room too.
 func FrameLimits() Limits {
-	return Limits{Parts: 100, PartBytes: wire.MaxFrame, Depth: 64, Inline: (wire.MaxFrame - 16<<10) / 4 * 3}
+	return Limits{Parts: 100, PartBytes: wire.MaxFrame, Depth: MaxDepth, Inline: (wire.MaxFrame - 16<<10) / 4 * 3}
 }
 
 // HostLimits are those of a message inside the host and over REST: an image in
 // it is kept as an attachment where a far end can't take it.
 func HostLimits() Limits {
-	return Limits{Parts: 100, PartBytes: 12 << 20, Depth: 64, Inline: 8 << 20}
+	return Limits{Parts: 100, PartBytes: 12 << 20, Depth: MaxDepth, Inline: 8 << 20}
 }
 
 // Problem says what is wrong with one part. Part is its place, -1 for the

@@ -55,6 +55,9 @@ func contentOf(f *agentwire.FromAgent) (message.Message, error) {
 	if m.Text == "" && len(m.Parts) > 0 {
 		m.Text = render.Text(&m)
 	}
+	if err := f.Metadata.CheckDepth(); err != nil {
+		return m, wire.Refuse(wire.CodeTooDeep, "%s", err.Error())
+	}
 	for name, value := range f.Metadata {
 		if message.OfHost(name) {
 			return m, wire.Refuse(wire.CodeWrongType, "metadata.%s: found a key that the host sets, expected one of the agent's own", name)

@@ -15,25 +15,29 @@ import (
 
 // Message is one message of history.
 type Message struct {
-	ID             string           `json:"id"`
-	Direction      string           `json:"direction" enum:"in,out"`
-	ConversationID string           `json:"conversation_id"`
-	SessionKey     string           `json:"session_key"`
-	Author         string           `json:"author" doc:"Shown author: the user's name, else id; of an answer, the agent"`
-	AuthorID       string           `json:"author_id"`
-	AgentName      string           `json:"agent_name"`
-	Text           string           `json:"text"`
-	Parts          []message.Part   `json:"parts"`
-	ReplyCtx       json.RawMessage  `json:"reply_ctx" doc:"The adapter's own, byte for byte; null if there was none"`
-	Metadata       message.Meta     `json:"metadata"`
-	State          string           `json:"state"`
-	Reason         string           `json:"reason,omitempty"`
-	SettledAt      *Time            `json:"settled_at" nullable:"true" doc:"When its state last changed; null = never since it was committed"`
-	PreviewHandle  string           `json:"preview_handle,omitempty" doc:"What the platform knows it by, as the adapter said"`
-	ReplyTo        string           `json:"reply_to,omitempty" doc:"The message that this one answers"`
-	Degraded       []render.Note    `json:"degraded"`
-	TS             Time             `json:"ts"`
-	Message        message.Envelope `json:"message" doc:"The canonical message, whole"`
+	ID             string          `json:"id"`
+	Direction      string          `json:"direction" enum:"in,out"`
+	ConversationID string          `json:"conversation_id"`
+	SessionKey     string          `json:"session_key"`
+	Author         string          `json:"author" doc:"Shown author: the user's name, else id; of an answer, the agent"`
+	AuthorID       string          `json:"author_id"`
+	AgentName      string          `json:"agent_name"`
+	Text           string          `json:"text"`
+	Parts          []message.Part  `json:"parts"`
+	ReplyCtx       json.RawMessage `json:"reply_ctx" doc:"The adapter's own, byte for byte; null if there was none; see encoded"`
+	Metadata       message.Meta    `json:"metadata"`
+	State          string          `json:"state"`
+	Reason         string          `json:"reason,omitempty"`
+	SettledAt      *Time           `json:"settled_at" nullable:"true" doc:"When its state last changed; null = never since it was committed"`
+	PreviewHandle  string          `json:"preview_handle,omitempty" doc:"What the platform knows it by, as the adapter said"`
+	ReplyTo        string          `json:"reply_to,omitempty" doc:"The message that this one answers"`
+	Degraded       []render.Note   `json:"degraded"`
+	TS             Time            `json:"ts"`
+
+	Encoded map[string]string `json:"encoded,omitempty" doc:"Fields that are given as a string, since no reader could take them as they are: reply_ctx, or metadata.KEY. json = the string is their JSON, nested deeper than 64 levels; base64 = it is their bytes, which are no JSON"`
+	Damaged []string          `json:"damaged,omitempty" doc:"What of the stored row can't be read: origin, parts, metadata, degraded. The rest is as it was stored"`
+
+	Message message.Envelope `json:"message" doc:"The canonical message, whole"`
 }
 
 type messageList struct {
@@ -116,19 +120,20 @@ func (s *server) showMessage(e ledger.Entry) Message {
 	m := Message{
 		ID: e.ID.String(), Direction: e.Direction.String(), ConversationID: e.Conversation, SessionKey: e.Origin.SessionKey,
 		Author: authorOf(e), AuthorID: e.Origin.UserID, AgentName: e.Origin.Agent, Text: e.Text,
-		ReplyCtx: json.RawMessage("null"), Metadata: e.Metadata(), State: e.State.String(), Reason: string(e.Reason),
+		ReplyCtx: json.RawMessage("null"), State: e.State.String(), Reason: string(e.Reason),
 		SettledAt: when(e.SettledAt), PreviewHandle: e.Handle, Degraded: []render.Note{}, TS: timeOf(e.ID.Time()),
 	}
-	if e.Origin.ReplyCtx != "" {
-		m.ReplyCtx = json.RawMessage(e.Origin.ReplyCtx)
-	}
+	m.opaque(&e)
 	if e.ReplyTo != 0 {
 		m.ReplyTo = e.ReplyTo.String()
 	}
-	if len(e.Notes) > 0 {
-		_ = json.Unmarshal(e.Notes, &m.Degraded) // what was stored was valid JSON; a row that some other hand broke shows its text
+	if len(e.Notes) > 0 && json.Unmarshal(e.Notes, &m.Degraded) != nil {
+		m.Degraded, m.Damaged = []render.Note{}, append(m.Damaged, "degraded")
 	}
-	stored, _ := message.ParseParts(e.Parts)
+	stored, err := message.ReadParts(e.Parts)
+	if err != nil {
+		m.Damaged = append(m.Damaged, "parts")
+	}
 	if m.Parts = s.Attachments.Signed(stored, 0); len(m.Parts) == 0 {
 		m.Parts = message.Alone(e.Text)
 	}
@@ -140,4 +145,34 @@ func (s *server) showMessage(e ledger.Entry) Message {
 		m.Message.Role = message.RoleAgent
 	}
 	return m
+}
+
+// opaque fills in what the host keeps for others, whatever it is. What readers
+// could not take is encoded, or named as damaged: one message takes no list down.
+func (m *Message) opaque(e *ledger.Entry) {
+	encoded := func(field, how string) {
+		if how == message.AsIs {
+			return
+		}
+		if m.Encoded == nil {
+			m.Encoded = map[string]string{}
+		}
+		m.Encoded[field] = how
+	}
+	if e.Origin.ReplyCtx != "" {
+		value, how := message.Readable([]byte(e.Origin.ReplyCtx))
+		m.ReplyCtx = value
+		encoded("reply_ctx", how)
+	}
+	if e.Lost != nil {
+		m.Damaged = append(m.Damaged, "origin")
+	}
+	meta, odd, err := e.ReadMeta()
+	if err != nil {
+		m.Damaged = append(m.Damaged, "metadata")
+	}
+	m.Metadata = meta
+	for key, how := range odd {
+		encoded("metadata."+key, how)
+	}
 }

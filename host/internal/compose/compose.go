@@ -59,6 +59,9 @@ func (c Content) Message() (message.Message, error) {
 	if m.Text == "" && len(m.Parts) > 0 {
 		m.Text = render.Text(&m)
 	}
+	if err := c.Metadata.CheckDepth(); err != nil {
+		return message.Message{}, fault("", err.Error(), "")
+	}
 	for name, value := range c.Metadata {
 		if m.Meta == nil {
 			m.Meta = message.Meta{}

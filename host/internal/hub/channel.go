@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/list"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +22,7 @@ import (
 // in one channel. Nothing blocks while it is held.
 type Channel struct {
 	hub   *Hub
-	chain *ledger.Tail
+	tail  *ledger.Tail
 	owner string // of its attachments: the channel's id
 
 	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
@@ -35,8 +34,8 @@ type Channel struct {
 
 // locked is what changes in a channel. Only lock gives it, so that whoever has
 // it holds the channel's mutex, until unlock: nothing of it may be used after
-// that. The methods that need the mutex are its own, or those of its queue and
-// turns.
+// that. The methods that need the mutex are its own, or those of its outbox,
+// queue and turns.
 type locked struct {
 	c *Channel
 
@@ -44,18 +43,19 @@ type locked struct {
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          list.List // of *conversation, least recently used first
-	lastSent      time.Time
 	lastAck       time.Time
 	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
 
-	queue queue
-	turns turns
+	outbox outbox
+	queue  queue
+	turns  turns
 }
 
-func newChannel(h *Hub, chain *ledger.Tail, row ledger.Channel, backlog int) *Channel {
-	c := &Channel{hub: h, chain: chain, owner: row.ID}
+func newChannel(h *Hub, tail *ledger.Tail, row ledger.Channel, backlog int) *Channel {
+	c := &Channel{hub: h, tail: tail, owner: row.ID}
 	ch := &c.state
 	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
+	ch.outbox.locked = ch
 	ch.queue.locked, ch.queue.backlog = ch, backlog
 	ch.turns.locked = ch
 	most := ch.policy.rate(h.Rate)
@@ -118,9 +118,14 @@ func (c *Channel) name() string {
 	return ch.policy.Name
 }
 
+// update makes a row count, unless it is older than the one that does: of two changes
+// at once the older may be told of last.
 func (c *Channel) update(row ledger.Channel) {
 	ch := c.lock()
 	defer ch.unlock()
+	if row.Version < ch.policy.Version {
+		return
+	}
 	ch.policy = newPolicy(row)
 	most := ch.policy.rate(c.hub.Rate)
 	c.frames.SetLimit(rate.Limit(most))
@@ -176,7 +181,7 @@ func (c *Channel) hold(ctx context.Context, key string) (*conversation, error) {
 	conv := ch.conversations[key]
 	if conv == nil {
 		ch.unlock()
-		recalled, err := c.hub.Store.Conversation(ctx, c.chain, key)
+		recalled, err := c.hub.Store.Conversation(ctx, c.tail, key)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +238,9 @@ func restore(e ledger.Entry) message.Message {
 		m.Role = message.RoleUser
 	}
 	// What was stored was valid; a row that some other hand broke shows its text.
-	m.Parts, _ = message.ParseParts(e.Parts)
-	_ = json.Unmarshal(e.Meta, &m.Meta)
+	m.Parts, _ = message.ReadParts(e.Parts)
+	if len(e.Meta) > 0 {
+		m.Meta, _, _ = message.ReadMeta(e.Meta)
+	}
 	return m
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -13,8 +12,8 @@ type Entry struct {
 	Channel        int64
 	ConversationID int64
 	Conversation   string // the effective conversation_id
-	Turn           int64
 	Origin         Origin
+	Lost           error     // why Origin is not what was stored; nil = it is
 	SettledAt      time.Time // when its state last changed; zero = never since it was committed
 }
 
@@ -39,16 +38,17 @@ func (e *Entry) Making() bool {
 // Metadata is the message's metadata. An answer to a run of a front end has its
 // own id among them, which is known only once it is stored.
 func (e *Entry) Metadata() message.Meta {
-	meta := message.Meta{}
-	// What was stored was valid JSON; of a row that some other hand broke nothing is known.
-	if len(e.Meta) == 0 {
-		return meta
-	}
-	_ = json.Unmarshal(e.Meta, &meta)
+	meta, _, _ := e.ReadMeta()
+	return meta
+}
+
+// ReadMeta is Metadata, with what message.ReadMeta says of it.
+func (e *Entry) ReadMeta() (meta message.Meta, odd map[string]string, err error) {
+	meta, odd, err = message.ReadMeta(e.Meta)
 	if _, ok := meta[message.MetaRunID]; ok && e.Direction == Out {
 		meta = meta.With(message.MetaMessageID, e.ID.String())
 	}
-	return meta
+	return meta, odd, err
 }
 
 // Waiting is a queued message, without what it says.

@@ -28,10 +28,11 @@ type Directory interface {
 	// CreateChannel adds a channel, with a first token unless its kind has none. Errors
 	// are ErrNameTaken, ErrTokenTaken and those of storage.
 	CreateChannel(ctx context.Context, c Channel, token *NewCredential, by Change) (Channel, error)
-	// UpdateChannel writes a channel's policy. Errors are ErrNotFound, ErrNameTaken and
-	// those of storage.
+	// UpdateChannel writes a channel's policy, unless the row is not c.Version any more;
+	// see Edit. Errors are ErrNotFound, ErrConflict, ErrNameTaken and those of storage.
 	UpdateChannel(ctx context.Context, c Channel, by Change) (Channel, error)
-	// DeleteChannel removes a channel with its tokens, and its messages little by little.
-	// Units for it are refused with ErrRemoved from then on.
+	// DeleteChannel removes a channel with its tokens, and its messages little by little,
+	// unless the row is not c.Version any more. Units for it are refused with ErrRemoved
+	// from then on. Errors are ErrNotFound, ErrConflict and those of storage.
 	DeleteChannel(ctx context.Context, c Channel, by Change) error
 }

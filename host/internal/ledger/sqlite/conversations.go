@@ -106,10 +106,7 @@ func (s *Store) lastOf(ctx context.Context, in []ledger.ConversationInfo) error 
 				continue
 			}
 			row.ConversationKey = in[i].Key
-			e, err := s.entry(row)
-			if err != nil {
-				return err
-			}
+			e := s.entry(row)
 			if in[i].Last = &e; i%rowsAtOnce == rowsAtOnce-1 {
 				s.GiveWay()
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,17 +12,14 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
-func (s *Store) entry(e db.Entry) (ledger.Entry, error) {
-	origin, err := ledger.ParseOrigin(e.Origin)
-	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("message %s: origin: %w", ledger.MessageID(e.ID), err)
-	}
+func (s *Store) entry(e db.Entry) ledger.Entry {
+	origin, lost := ledger.ParseOrigin(e.Origin) // one row that another hand broke takes no page down
 	out := ledger.Entry{
 		Row: ledger.Row{
 			ID: ledger.MessageID(e.ID), Direction: ledger.Direction(e.Direction), State: ledger.State(e.State), Reason: ledger.Reason(e.Reason.String),
-			ReplyTo: ledger.MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
+			ReplyTo: ledger.MessageID(e.ReplyTo), Turn: e.Turn, Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
 		},
-		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin,
+		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Origin: origin, Lost: lost,
 	}
 	if e.SettledAt.Valid {
 		out.SettledAt = time.UnixMilli(e.SettledAt.Int64).UTC()
@@ -31,7 +27,7 @@ func (s *Store) entry(e db.Entry) (ledger.Entry, error) {
 	if out.State == ledger.Received && !s.open.has(out.ID) {
 		out.State = ledger.Handled
 	}
-	return out, nil
+	return out
 }
 
 func (s *Store) entries(rows []db.Entry, err error) ([]ledger.Entry, error) {
@@ -40,9 +36,7 @@ func (s *Store) entries(rows []db.Entry, err error) ([]ledger.Entry, error) {
 	}
 	out := make([]ledger.Entry, len(rows))
 	for i, r := range rows {
-		if out[i], err = s.entry(r); err != nil {
-			return nil, err
-		}
+		out[i] = s.entry(r)
 	}
 	return out, nil
 }
@@ -76,7 +70,7 @@ func (s *Store) one(r db.Entry, err error) (ledger.Entry, error) {
 	if err != nil {
 		return ledger.Entry{}, failed("read message", err)
 	}
-	return s.entry(r)
+	return s.entry(r), nil
 }
 
 // Before reads up to n messages of the scope, newest first. Of the page before,
@@ -100,10 +94,7 @@ func (s *Store) Before(ctx context.Context, in ledger.Scope, before ledger.Messa
 			if row, next, found, err = w.step(r, next); err != nil || !found {
 				continue
 			}
-			var e ledger.Entry
-			if e, err = s.entry(row); err == nil {
-				out = append(out, e)
-			}
+			out = append(out, s.entry(row))
 			if len(out)%rowsAtOnce == rowsAtOnce-1 {
 				s.GiveWay()
 			}
@@ -394,5 +385,5 @@ func (s *Store) Entry(r ledger.Row, c *ledger.Conversation) (ledger.Entry, error
 	if r.Status == "" {
 		r.Status = message.StatusCompleted
 	}
-	return ledger.Entry{Row: r, Channel: c.Tail.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.Engine.(*conversation).now.turn(), Origin: origin}, err
+	return ledger.Entry{Row: r, Channel: c.Tail.Channel, ConversationID: c.ID, Conversation: c.Key, Origin: origin}, err
 }

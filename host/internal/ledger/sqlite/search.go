@@ -181,10 +181,7 @@ func (r *run) look(ctx context.Context, ids []int64) error {
 				return err
 			}
 			if there {
-				e, err := r.entry(row)
-				if err != nil {
-					return err
-				}
+				e := r.entry(row)
 				if r.wants(&e) {
 					r.found = append(r.found, e)
 				}

@@ -21,20 +21,13 @@ type past struct {
 }
 
 // Envelope is the turn's message as those outside the host see it.
-func (t *Turn) Envelope(ctx context.Context) (message.Envelope, error) {
+func (t *Turn) Envelope() message.Envelope {
 	e := message.Envelope{
 		ID: t.Message.ID, Role: t.Message.Role, Status: t.Message.Status, CreatedAt: t.ID.Time().UTC().Format(message.TimeFormat),
 		Parts: t.Message.All(), Metadata: t.Message.Meta,
 	}
-	if t.past.c == nil {
-		return e, nil
-	}
-	row, err := t.past.c.hub.Store.Message(ctx, t.ID)
-	if err != nil {
-		return e, fmt.Errorf("read the turn's message: %w", err)
-	}
-	e.SessionID, e.TurnIndex = t.Session(), row.Turn
-	return e, nil
+	e.SessionID, e.TurnIndex = t.Session(), t.Index
+	return e
 }
 
 // Session is the conversation's id, which no other conversation of the host has.
@@ -57,7 +50,7 @@ func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 		return "", ledger.ErrNotFound
 	}
 	e, err := t.past.c.hub.Store.Message(ctx, mid)
-	if err == nil && e.Channel != t.past.c.chain.Channel {
+	if err == nil && e.Channel != t.past.c.tail.Channel {
 		err = ledger.ErrNotFound
 	}
 	if err != nil {
@@ -75,7 +68,7 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 	if t.past.c == nil {
 		return h.out, nil
 	}
-	scope := ledger.Scope{Channel: t.past.c.chain.Channel, Conversation: &t.past.conv.Key}
+	scope := ledger.Scope{Channel: t.past.c.tail.Channel, Conversation: &t.past.conv.Key}
 	before := ledger.MessageID(0)
 	for seen := 0; len(h.out) < n && seen < maxHistory; {
 		page, err := t.past.c.hub.Store.Before(ctx, scope, before, min(2*n, 100))
