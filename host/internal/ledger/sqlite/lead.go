@@ -6,6 +6,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
+var _ ledger.Leading = (*Store)(nil) // optional: nothing else would miss it
+
 // AppendBy implements ledger.Leading.
 func (s *Store) AppendBy(l ledger.Leader, u *ledger.Unit, done func(ledger.Result)) {
 	if !l.Lively() || !s.w.lead(l, unit{u, done}) {
