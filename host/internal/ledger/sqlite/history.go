@@ -81,7 +81,8 @@ type Scope struct {
 	Direction    *ledger.Direction // nil = both
 }
 
-// Before reads up to n messages of the scope, newest first. Of the page before,
+// Before reads up to n messages of the scope, newest first, and ledger.PageBytes of
+// them: see ledger.PageFull. Of the page before,
 // before is the last message; 0 starts at the newest.
 func (s *Store) Before(ctx context.Context, in Scope, before ledger.MessageID, n int) ([]ledger.Entry, error) {
 	w := walk{Scope: in, keys: map[int64]string{}}
@@ -89,7 +90,7 @@ func (s *Store) Before(ctx context.Context, in Scope, before ledger.MessageID, n
 	out := make([]ledger.Entry, 0, min(n, 50))
 	err := s.walkers.within(ctx, func(r *reader) error {
 		next, err := w.begin(r, head, int64(before))
-		for err == nil && next != 0 && len(out) < n {
+		for size := 0; err == nil && next != 0 && len(out) < n && size < ledger.PageBytes; {
 			if err = s.walkers.stopped(ctx); err != nil {
 				return err
 			}
@@ -99,6 +100,7 @@ func (s *Store) Before(ctx context.Context, in Scope, before ledger.MessageID, n
 				continue
 			}
 			out = append(out, s.entry(row))
+			size += out[len(out)-1].Size()
 			if len(out)%rowsAtOnce == rowsAtOnce-1 {
 				s.GiveWay()
 			}
