@@ -2,10 +2,10 @@
 INSERT INTO agent (uid, name, kind, config, enabled, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING *;
 
 -- name: UpdateAgent :one
-UPDATE agent SET name = ?, config = ?, enabled = ? WHERE id = ? RETURNING *;
+UPDATE agent SET name = ?, config = ?, enabled = ?, version = version + 1 WHERE id = ? AND version = ? RETURNING *;
 
 -- name: DeleteAgent :execrows
-DELETE FROM agent WHERE id = ?;
+DELETE FROM agent WHERE id = ? AND version = ?;
 
 -- name: AgentByID :one
 SELECT * FROM agent WHERE id = ?;

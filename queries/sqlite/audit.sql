@@ -1,5 +1,8 @@
 -- name: InsertAudit :exec
-INSERT INTO audit (at, actor, via, remote, action, target, detail, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+INSERT INTO audit (at, actor, via, remote, action, target, detail, was, became, subject, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: AuditsOfVersions :many
+SELECT * FROM audit WHERE version > 0 AND subject = sqlc.arg(subject) AND version > sqlc.arg(after) ORDER BY version DESC LIMIT sqlc.arg(n);
 
 -- name: Audits :many
 SELECT * FROM audit

@@ -3,11 +3,12 @@ INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capa
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *;
 
 -- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?
-WHERE id = ? RETURNING *;
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?,
+  version = version + 1
+WHERE id = ? AND version = ? RETURNING *;
 
--- name: DeleteChannel :exec
-DELETE FROM channel WHERE id = ?;
+-- name: DeleteChannel :execrows
+DELETE FROM channel WHERE id = ? AND version = ?;
 
 -- name: ChannelByID :one
 SELECT * FROM channel WHERE id = ?;

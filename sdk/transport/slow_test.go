@@ -2,10 +2,10 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net"
 	"net/http"
-	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +64,10 @@ func piped(t *testing.T) (host *WebSocket, client *websocket.Conn) {
 		defer close(served)
 		_ = server.Serve(l)
 	}()
-	client, resp, err := websocket.NewClient(inTurn{far, make(chan struct{}, 1)}, &url.URL{Scheme: "ws", Host: "host", Path: "/"}, nil, 0, 0)
+	dialer := websocket.Dialer{NetDialContext: func(context.Context, string, string) (net.Conn, error) {
+		return inTurn{far, make(chan struct{}, 1)}, nil
+	}}
+	client, resp, err := dialer.DialContext(t.Context(), "ws://host/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +146,7 @@ func TestPingWhileAFrameIsWritten(t *testing.T) {
 			t.Error("the ping was not answered")
 		}
 		_ = client.Close()
-		<-end
+		_ = receive(t, "the end", end)
 	})
 }
 
@@ -157,8 +160,8 @@ func TestCloseWhileAFrameIsWritten(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		_ = host.Close(wire.CloseRevoked, "why")
-		<-written
-		<-end
+		_ = receive(t, "the write", written)
+		_ = receive(t, "the end", end)
 		if took := time.Since(began); took > 2*LingerTimeout {
 			t.Errorf("ended after %s", took)
 		}

@@ -27,11 +27,11 @@ type fronts struct {
 }
 
 func openFronts(ctx context.Context, c config.Serve, st *sqlite.Store, files *attach.Store, h *hub.Hub, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
-	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: h, Log: log})
+	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: h, Agents: agents, Secret: c.BridleSecret, Failures: failures, Log: log})
+	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Agents: agents, Secret: c.BridleSecret, Failures: failures, Log: log})
 	if err != nil {
 		runs.Close()
 		return nil, err

@@ -137,7 +137,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		return err
 	}
 	defer front.close()
-	slots := bridge.New(h, gate, bridge.Options{Failures: network.failures, Log: log, Frames: book(c)})
+	slots := bridge.New(bridge.Local(h), gate, bridge.Options{Failures: network.failures, Log: log, Frames: book(c)})
 	plugins, err := newSupervisor(ctx, c, st, h, slots, log)
 	if err != nil {
 		return err

@@ -211,7 +211,7 @@ func (d *Desk) Handle(ctx context.Context, given hub.Turn, r hub.Reply) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-d.window }()
-	t, err := d.describe(ctx, given)
+	t, err := d.describe(given)
 	if err != nil {
 		return err
 	}
@@ -221,13 +221,9 @@ func (d *Desk) Handle(ctx context.Context, given hub.Turn, r hub.Reply) error {
 }
 
 // describe makes the turn as its agent sees it.
-func (d *Desk) describe(ctx context.Context, given hub.Turn) (*task, error) {
-	w, err := turnFrame(ctx, &given)
-	if err != nil {
-		return nil, err
-	}
+func (d *Desk) describe(given hub.Turn) (*task, error) {
 	t := newTask(d, given)
-	t.wire = *w
+	t.wire = *turnFrame(&given)
 	if len(t.frame(true)) > wire.MaxFrame {
 		return nil, errTooLarge
 	}

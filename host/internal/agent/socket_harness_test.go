@@ -79,7 +79,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 	must(b.roster.Load(t.Context(), b.store))
 	_, err = b.hub.Recover(t.Context())
 	must(err)
-	slots := bridge.New(b.hub, gate, bridge.Options{Log: log})
+	slots := bridge.New(bridge.Local(b.hub), gate, bridge.Options{Log: log})
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
 		Store: b.store, Attachments: files, Hub: b.hub, Slots: slots, AgentSockets: sockets, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",

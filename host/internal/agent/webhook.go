@@ -150,10 +150,7 @@ func NewWebhook(config json.RawMessage, o safehttp.Options) (*Webhook, error) {
 
 // Handle implements hub.Agent.
 func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
-	frame, err := turnFrame(ctx, &t)
-	if err != nil {
-		return err
-	}
+	frame := turnFrame(&t)
 	body := string((&agentwire.FromHost{Type: agentwire.TypeTurn, Turn: frame}).Append(nil))
 	raw, err := try(ctx, w.remote, &t, func() ([]byte, error) { return w.ask(ctx, frame.TurnID, body) })
 	if err != nil {

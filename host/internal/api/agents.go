@@ -41,6 +41,7 @@ type Agent struct {
 	CreatedAt Time            `json:"created_at"`
 	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
 	AwaySince *Time           `json:"away_since" nullable:"true"`
+	ETag      string          `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 	Fault     string          `json:"fault,omitempty" doc:"Why its secrets can't be used: set them again"`
 }
 
@@ -84,8 +85,8 @@ func (s *server) agents() {
 	huma.Register(s.api, opens(auth.ScopeRead, wholeHost, operation("GET", "/agents", "list-agents", "Agents, oldest first", 200, 422)), s.listAgents)
 	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/agents", "create-agent", "Make an agent; the answer shows its key once", 201, 409, 422)), s.createAgent)
 	huma.Register(s.api, opens(auth.ScopeRead, wholeHost, operation("GET", "/agents/{id}", "get-agent", "One agent", 200, 404)), s.getAgent)
-	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("PATCH", "/agents/{id}", "update-agent", "Change an agent; it counts at once", 200, 404, 409, 422)), s.updateAgent)
-	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 404, 409)), s.deleteAgent)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("PATCH", "/agents/{id}", "update-agent", "Change fields of an agent and of its config, beside whoever changes others of them; takes effect immediately", 200, 404, 409, 412, 422)), s.updateAgent)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 404, 409, 412)), s.deleteAgent)
 }
 
 func (s *server) listAgentKinds(context.Context, *struct{}) (*body[agentKindList], error) {
@@ -114,7 +115,7 @@ func (s *server) listAgents(ctx context.Context, in *Page) (*body[agentList], er
 	return &body[agentList]{out}, nil
 }
 
-func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*body[createdAgent], error) {
+func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*tagged[createdAgent], error) {
 	row := ledger.Agent{ID: uuid.NewString(), Kind: in.Body.Kind, Config: json.RawMessage("{}"), Enabled: true}
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.AgentNameRule, "")
@@ -142,7 +143,8 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*b
 	}
 	s.setAgent(made)
 	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)
-	return &body[createdAgent]{createdAgent{s.showAgent(made), key, shown}}, nil
+	out := createdAgent{s.showAgent(made), key, shown}
+	return &tagged[createdAgent]{out.ETag, out}, nil
 }
 
 // fill completes the config of a new agent.
@@ -157,34 +159,42 @@ func (s *server) fill(kind string, config json.RawMessage) (filled json.RawMessa
 	return k.Fill(config)
 }
 
-func (s *server) getAgent(ctx context.Context, in *AgentRef) (*body[Agent], error) {
+func (s *server) getAgent(ctx context.Context, in *AgentRef) (*tagged[Agent], error) {
 	row, err := s.findAgent(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return &body[Agent]{s.showAgent(row)}, nil
+	shown := s.showAgent(row)
+	return &tagged[Agent]{shown.ETag, shown}, nil
 }
 
 func (s *server) updateAgent(ctx context.Context, in *struct {
 	AgentRef
+	IfMatch
 	Body updateAgentBody
-}) (*body[Agent], error) {
+}) (*tagged[Agent], error) {
 	s.agentChange.Lock()
 	defer s.agentChange.Unlock()
-	row, err := s.changeable(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	before, was := row.Name, row
-	if err := s.applyAgent(&row, in.Body); err != nil {
-		return nil, err
-	}
-	by := s.by(ctx, "agent.update", row.Name, nil)
-	if names := s.secretsChanged(was, row); names != nil {
-		by = s.by(ctx, "agent.update", row.Name, map[string][]string{"secrets_changed": names})
-	}
-	by.Before, by.After = auth.Diff(s.auditAgent(was), s.auditAgent(row))
-	row, err = s.Store.UpdateAgent(ctx, row, by)
+	before := ""
+	row, err := ledger.Edit(ctx, s.changer(in.ID), func(row *ledger.Agent) (*ledger.Change, error) {
+		if err := s.check(ctx, in.IfMatch, row.ID, row.Version); err != nil {
+			return nil, err
+		}
+		was := *row
+		before = was.Name
+		if err := s.applyAgent(row, in.Body); err != nil {
+			return nil, err
+		}
+		if row.Name == was.Name && row.Enabled == was.Enabled && bytes.Equal(row.Config, was.Config) {
+			return nil, nil // it is so already
+		}
+		by := s.by(ctx, "agent.update", row.Name, nil)
+		if names := s.secretsChanged(was, *row); names != nil {
+			by = s.by(ctx, "agent.update", row.Name, map[string][]string{"secrets_changed": names})
+		}
+		by.Before, by.After = auth.Diff(s.auditAgent(was), s.auditAgent(*row))
+		return &by, nil
+	}, s.Store.UpdateAgent)
 	if err != nil {
 		return nil, s.fault(err, "agent "+in.ID)
 	}
@@ -192,23 +202,42 @@ func (s *server) updateAgent(ctx context.Context, in *struct {
 	if row.Name != before {
 		s.Hub.AgentChanged(before)
 	}
-	return &body[Agent]{s.showAgent(row)}, nil
+	shown := s.showAgent(row)
+	return &tagged[Agent]{shown.ETag, shown}, nil
 }
 
-func (s *server) deleteAgent(ctx context.Context, in *AgentRef) (*struct{}, error) {
+func (s *server) deleteAgent(ctx context.Context, in *struct {
+	AgentRef
+	IfMatch
+}) (*struct{}, error) {
 	s.agentChange.Lock()
 	defer s.agentChange.Unlock()
-	row, err := s.changeable(ctx, in.ID)
-	if err != nil {
-		return nil, err
+	remove := func(ctx context.Context, row ledger.Agent, by ledger.Change) (ledger.Agent, error) {
+		return row, s.Store.DeleteAgent(ctx, row, by)
 	}
-	if err := s.Store.DeleteAgent(ctx, row, s.by(ctx, "agent.delete", row.Name, nil)); err != nil {
-		return nil, s.fault(err, "agent "+row.Name)
+	row, err := ledger.Edit(ctx, s.changer(in.ID), func(row *ledger.Agent) (*ledger.Change, error) {
+		by := s.by(ctx, "agent.delete", row.Name, nil)
+		return &by, s.check(ctx, in.IfMatch, row.ID, row.Version)
+	}, remove)
+	if err != nil {
+		return nil, s.fault(err, "agent "+in.ID)
 	}
 	s.Agents.Remove(row.Key)
 	s.Hub.AgentChanged(row.Name)
 	s.Log.Info("agent deleted", "agent", row.Name, "id", row.ID)
 	return nil, nil
+}
+
+// changer is changeable that reads the same agent again, also after it got another
+// name.
+func (s *server) changer(ref string) func(context.Context) (ledger.Agent, error) {
+	return func(ctx context.Context) (ledger.Agent, error) {
+		row, err := s.changeable(ctx, ref)
+		if err == nil {
+			ref = row.ID
+		}
+		return row, err
+	}
 }
 
 // setAgent makes a row count.
@@ -270,7 +299,7 @@ func (s *server) showAgent(r ledger.Agent) Agent {
 		fault = r.Fault.Error()
 	}
 	return Agent{
-		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt),
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt), ETag: tagOf(r.ID, r.Version),
 		Away: away, AwaySince: when(since), Fault: fault,
 	}
 }

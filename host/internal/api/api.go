@@ -300,7 +300,10 @@ func (s *server) refuse(w http.ResponseWriter, err error) {
 // fault turns an error into a problem; what is not known is "internal" and logged.
 func (s *server) fault(err error, where string) error {
 	var used *ledger.InUseError
+	var known huma.StatusError
 	switch {
+	case errors.As(err, &known): // it is a problem already
+		return err
 	case errors.Is(err, ledger.ErrNotFound):
 		return huma.Error404NotFound(where + ": not found")
 	case errors.Is(err, ledger.ErrRemoved):
@@ -344,9 +347,10 @@ func (s *server) cors(next http.Handler) http.Handler {
 			h := w.Header()
 			h.Set("Access-Control-Allow-Origin", origin)
 			h.Add("Vary", "Origin")
+			h.Set("Access-Control-Expose-Headers", "ETag")
 			if r.Method == http.MethodOptions {
 				h.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
-				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID, Range")
+				h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match, Last-Event-ID, Range")
 				w.WriteHeader(http.StatusNoContent)
 				return
 			}

@@ -50,6 +50,7 @@ type Channel struct {
 	RateLimit          int                `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 	Health             Health             `json:"health"`
 	CreatedAt          Time               `json:"created_at"`
+	ETag               string             `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 }
 
 // Health is what is known of a channel, fact by fact.
@@ -110,8 +111,8 @@ func (s *server) channels() {
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422)), s.listChannels)
 	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422)), s.createChannel)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404)), s.getChannel)
-	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change a channel; it counts at once", 200, 404, 409, 422)), s.updateChannel)
-	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404)), s.deleteChannel)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change fields of a channel, beside whoever changes others of them; takes effect immediately", 200, 404, 409, 412, 422)), s.updateChannel)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404, 409, 412)), s.deleteChannel)
 }
 
 type kindList struct {
@@ -146,7 +147,7 @@ func (s *server) listChannels(ctx context.Context, in *Page) (*body[channelList]
 	return &body[channelList]{out}, nil
 }
 
-func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body[createdChannel], error) {
+func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*tagged[createdChannel], error) {
 	row := ledger.Channel{ID: uuid.NewString(), Kind: in.Body.Kind, Enabled: true, Agent: "echo"}
 	if row.Kind == "" {
 		row.Kind = kindBridge
@@ -164,45 +165,46 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*body
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.Store.CreateChannel(ctx, row, stored, s.by(ctx, "channel.create", row.Name, policyOf(row)))
+	made, err := s.Store.CreateChannel(ctx, row, stored, s.by(ctx, "channel.create", row.Name, auth.PolicyOf(row)))
 	if err != nil {
 		return nil, s.fault(err, "channel")
 	}
 	s.Log.Info("channel created", "channel", made.Name, "id", made.ID)
 	shown, err := s.show(ctx, made)
-	return &body[createdChannel]{createdChannel{shown, token}}, err
+	return &tagged[createdChannel]{shown.ETag, createdChannel{shown, token}}, err
 }
 
-func (s *server) getChannel(ctx context.Context, in *ChannelRef) (*body[Channel], error) {
+func (s *server) getChannel(ctx context.Context, in *ChannelRef) (*tagged[Channel], error) {
 	row, err := s.find(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	shown, err := s.show(ctx, row)
-	return &body[Channel]{shown}, err
+	return &tagged[Channel]{shown.ETag, shown}, err
 }
 
 func (s *server) updateChannel(ctx context.Context, in *struct {
 	ChannelRef
+	IfMatch
 	Body PolicyBody
-}) (*body[Channel], error) {
-	row, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	if n := in.Body.Name; n != nil && *n != row.Name && holderOf(ctx).Limited() { // which names are taken is not for it to know
-		return nil, field(http.StatusForbidden, "body.name", "a key that is limited to channels does not rename them", "")
-	}
-	before := policyOf(row)
-	if err := s.apply(&row, in.Body); err != nil {
-		return nil, err
-	}
-	by := s.by(ctx, "channel.update", row.Name, nil)
-	by.Before, by.After = auth.Diff(before, policyOf(row))
-	if err := s.checkFixed(row, by.After); err != nil {
-		return nil, err
-	}
-	row, err = s.Store.UpdateChannel(ctx, row, by)
+}) (*tagged[Channel], error) {
+	row, err := ledger.Edit(ctx, s.finder(in.ID), func(row *ledger.Channel) (*ledger.Change, error) {
+		if err := s.check(ctx, in.IfMatch, row.ID, row.Version); err != nil {
+			return nil, err
+		}
+		if n := in.Body.Name; n != nil && *n != row.Name && holderOf(ctx).Limited() { // which names are taken is not for it to know
+			return nil, field(http.StatusForbidden, "body.name", "a key that is limited to channels does not rename them", "")
+		}
+		by := s.by(ctx, "channel.update", row.Name, nil)
+		before := auth.PolicyOf(*row)
+		if err := s.apply(row, in.Body); err != nil {
+			return nil, err
+		}
+		if by.Before, by.After = auth.Diff(before, auth.PolicyOf(*row)); by.After == nil {
+			return nil, nil // it is so already
+		}
+		return &by, s.checkFixed(*row, by.After)
+	}, s.Store.UpdateChannel)
 	if err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
@@ -214,21 +216,38 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
 	shown, err := s.show(ctx, row)
-	return &body[Channel]{shown}, err
+	return &tagged[Channel]{shown.ETag, shown}, err
 }
 
-func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, error) {
-	row, err := s.find(ctx, in.ID)
+// finder is find that reads the same channel again, also after it got another name.
+func (s *server) finder(ref string) func(context.Context) (ledger.Channel, error) {
+	return func(ctx context.Context) (ledger.Channel, error) {
+		row, err := s.find(ctx, ref)
+		if err == nil {
+			ref = row.ID
+		}
+		return row, err
+	}
+}
+
+func (s *server) deleteChannel(ctx context.Context, in *struct {
+	ChannelRef
+	IfMatch
+}) (*struct{}, error) {
+	remove := func(ctx context.Context, row ledger.Channel, by ledger.Change) (ledger.Channel, error) {
+		return row, s.Store.DeleteChannel(ctx, row, by)
+	}
+	row, err := ledger.Edit(ctx, s.finder(in.ID), func(row *ledger.Channel) (*ledger.Change, error) {
+		if at := s.owner(*row); at != "" {
+			return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin: remove its entry first, " + at)
+		}
+		if s.end(*row) != nil {
+			return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
+		}
+		by := s.by(ctx, "channel.delete", row.Name, map[string]string{"id": row.ID})
+		return &by, s.check(ctx, in.IfMatch, row.ID, row.Version)
+	}, remove)
 	if err != nil {
-		return nil, err
-	}
-	if at := s.owner(row); at != "" {
-		return nil, huma.Error409Conflict("channel " + row.Name + " is that of a plugin: remove its entry first, " + at)
-	}
-	if s.end(row) != nil {
-		return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
-	}
-	if err := s.Store.DeleteChannel(ctx, row, s.by(ctx, "channel.delete", row.Name, map[string]string{"id": row.ID})); err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
 	}
 	s.Slots.Detach(row.Key, wire.CloseRevoked, "channel deleted")
@@ -236,14 +255,6 @@ func (s *server) deleteChannel(ctx context.Context, in *ChannelRef) (*struct{}, 
 	s.Hub.Remove(row.Key)
 	s.Log.Info("channel deleted", "channel", row.Name, "id", row.ID)
 	return nil, nil
-}
-
-// policyOf is what the audit log keeps of a channel.
-func policyOf(r ledger.Channel) map[string]any {
-	return map[string]any{
-		"name": r.Name, "kind": r.Kind, "enabled": r.Enabled, "agent": r.Agent, "agents": orEmpty(r.Agents), "queue": r.Queue, "accept_capabilities": orEmpty(r.Accept),
-		"allow_users": orEmpty(r.Users), "profile": r.Profile, "queue_limits": r.Limits, "retention_days": r.Retention, "rate_limit": r.Rate,
-	}
 }
 
 // find reads a channel by id or name, if it is there for who makes the request.
@@ -391,7 +402,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	h.LastAckAt = when(acked)
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
-		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt),
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: tagOf(r.ID, r.Version),
 	}, nil
 }
 

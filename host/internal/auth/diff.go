@@ -3,6 +3,8 @@ package auth
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // Diff is what of an object changed, for the audit log: the fields whose values
@@ -45,4 +47,13 @@ func mustMarshal(v any) json.RawMessage {
 		panic("auth: " + err.Error())
 	}
 	return b
+}
+
+// PolicyOf is what the audit log says of a channel, in REST's words.
+func PolicyOf(r ledger.Channel) map[string]any {
+	list := func(names []string) []string { return append([]string{}, names...) } // never null
+	return map[string]any{
+		"name": r.Name, "kind": r.Kind, "enabled": r.Enabled, "agent": r.Agent, "agents": list(r.Agents), "queue": r.Queue, "accept_capabilities": list(r.Accept),
+		"allow_users": list(r.Users), "profile": r.Profile, "queue_limits": r.Limits, "retention_days": r.Retention, "rate_limit": r.Rate,
+	}
 }

@@ -307,20 +307,19 @@ func (n *Session) send(b []byte, ends []int) error {
 }
 
 // broken ends a session whose write failed: of what was being written it is
-// unknown whether it arrived.
+// unknown whether it arrived. It may run before the session knows its inbox, so end
+// says so.
 func (n *Session) broken(items []item, err error) {
-	var parcels []hub.Parcel
-	for _, q := range items {
-		if !q.parcel.Lossy() {
-			parcels = append(parcels, q.parcel)
-		}
-	}
-	hub.Broken(parcels)
 	why := "write failed"
 	if errors.Is(err, transport.ErrSlow) {
 		why = transport.ErrSlow.Error()
 	}
 	n.mu.Lock()
+	for _, q := range items {
+		if !q.parcel.Lossy() {
+			n.lost = append(n.lost, q.parcel)
+		}
+	}
 	n.dead, n.retired, n.flushing = true, true, false // what waits still, Detach takes
 	n.hasRoom()
 	if n.code == 0 {

@@ -81,7 +81,7 @@ func FuzzRegister(f *testing.F) {
 		f.Fatal(err)
 	}
 	h := hub.New(hub.Options{Rate: 1e9, Store: st, Commands: command.New(), Agents: hub.Fixed{"echo": &agent.Echo{Pause: time.Millisecond}}})
-	slots := New(h, auth.NewGate(st, nil), Options{})
+	slots := New(Local(h), auth.NewGate(st, nil), Options{})
 	f.Cleanup(func() {
 		slots.Close()
 		h.Close()

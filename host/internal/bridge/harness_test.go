@@ -152,7 +152,7 @@ func start(t *testing.T, change ...func(*setup)) *host {
 	if s.gate != nil {
 		admits = s.gate(gate)
 	}
-	h.slots = bridge.New(h.hub, admits, s.bridge)
+	h.slots = bridge.New(bridge.Local(h.hub), admits, s.bridge)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
 		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: h.slots, Agents: h.roster, Keys: keys, Assets: agent.Assets(), Log: log, Version: "test",
@@ -415,7 +415,5 @@ func shrink(c net.Conn) {
 	_ = tcp.SetReadBuffer(smallBuffer)
 	_ = tcp.SetWriteBuffer(smallBuffer)
 }
-
-var _ bridge.Inbox = (*hub.Hub)(nil)
 
 var allCaps = strings.Join(wire.CapNames(), " ")

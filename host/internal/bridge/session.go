@@ -30,11 +30,12 @@ type Session struct {
 	conn  transport.Conn
 	from  Origin
 
-	place    place       // guarded by Slots.mu; after register only expires changes
-	admitted bool        // guarded by Slots.mu
-	late     *time.Timer // ends a register that takes too long
-	order    int64       // see hub.Info
-	inbox    *hub.Attachment
+	place    place                         // guarded by Slots.mu; after register only expires changes
+	admitted bool                          // guarded by Slots.mu
+	late     *time.Timer                   // ends a register that takes too long
+	order    int64                         // see hub.Info
+	inbox    Attachment                    // nil until it has its slot
+	protocol wire.Protocol                 // of the inbox
 	window   chan struct{}                 // one for each received frame that is not committed
 	uploads  *rate.Limiter                 // nil until the first
 	lively   bool                          // of the reader: frames come close together
@@ -52,6 +53,7 @@ type Session struct {
 	flushing  bool
 	flushed   chan struct{} // closed when the flusher ended; nil = none ran yet
 	retired   bool
+	lost      []hub.Parcel // of which it is unknown whether they were written
 	pinged    time.Time
 	code      wire.CloseCode // to close with once the queue is written; 0 = none
 	why       string
@@ -247,7 +249,7 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 	if old, ok := before.(*Session); ok {
 		old.shut(wire.CloseReplaced, "replaced by a newer connection")
 	}
-	n.inbox = inbox
+	n.inbox, n.protocol = inbox, info.Protocol
 	n.slots.Log.Info("adapter attached", "channel", row.Name, "platform", info.Platform, "protocol", info.Protocol, "remote", n.from.Remote,
 		"declared", info.Names, "effective", inbox.Caps().Names(), "metadata", string(said.Metadata))
 	return nil
@@ -370,7 +372,7 @@ func (n *Session) refuseFrame(err *wire.Error) {
 
 // acks reports whether a frame with the id is acknowledged.
 func (n *Session) acks(id string) bool {
-	return id != "" && n.inbox.Protocol != wire.V10 && n.inbox.Caps().Has(wire.CapAck)
+	return id != "" && n.protocol != wire.V10 && n.inbox.Caps().Has(wire.CapAck)
 }
 
 func nack(id string, err *wire.Error) []byte {
@@ -395,8 +397,8 @@ func (n *Session) upload(in *wire.Inbound) {
 // be. What an operator allows may change meanwhile, but adds nothing to protocol 1.0.
 func (n *Session) decode(frame []byte, room *wire.Inbound) (*wire.Inbound, *wire.Error) {
 	var d wire.Dialect
-	if n.inbox.Protocol != wire.V10 {
-		d = wire.Dialect{Protocol: n.inbox.Protocol, Caps: n.inbox.Caps()}
+	if n.protocol != wire.V10 {
+		d = wire.Dialect{Protocol: n.protocol, Caps: n.inbox.Caps()}
 	}
 	if err := room.Decode(frame, d); err != nil {
 		return nil, err
@@ -418,6 +420,9 @@ func (n *Session) end(err error) {
 	n.mu.Unlock()
 	if flushed != nil {
 		<-flushed
+	}
+	if len(n.lost) > 0 { // nobody adds to them any more
+		n.inbox.Broken(n.lost)
 	}
 	n.recordEnd(err)
 	if n.inbox != nil {

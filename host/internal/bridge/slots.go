@@ -12,17 +12,11 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
-	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
-
-// Inbox is where sessions deliver to, and who may open a slot.
-type Inbox interface {
-	Attach(ctx context.Context, row ledger.Channel, p hub.Port, i hub.Info) (a *hub.Attachment, before hub.Port, err error)
-}
 
 // Gate checks tokens.
 type Gate interface {

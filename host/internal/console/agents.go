@@ -259,6 +259,9 @@ func (f agentForm) config() (map[string]any, *Problem) {
 // fieldFault is what is wrong with the field of the config: the API names it at
 // the beginning of what it says.
 func (f agentForm) fieldFault(name string) string {
+	if said := f.at("config." + name); said != "" {
+		return said
+	}
 	said := f.at("config")
 	if rest, ok := strings.CutPrefix(said, name+":"); ok {
 		return strings.TrimSpace(rest)
@@ -271,7 +274,7 @@ func (f agentForm) fieldFault(name string) string {
 
 // rest is what is wrong that no field shows.
 func (f agentForm) rest() string {
-	if f.Problem == nil {
+	if f.Problem == nil || f.Problem.Status == http.StatusPreconditionFailed {
 		return ""
 	}
 	if len(f.Problem.Errors) == 0 {
@@ -351,21 +354,47 @@ func (c *console) editAgent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f := agentForm{Values: url.Values{"name": {v.Name}}, Kind: v.Kind, Made: true}
-	if v.Enabled {
+	filled, err := agentFormOf(v.Agent, v.Kind)
+	if err != nil {
+		return err
+	}
+	c.editAgentPage(w, r, http.StatusOK, v.Agent, agentForm{Values: filled, Kind: v.Kind, Made: true})
+	return nil
+}
+
+// agentFormOf fills the form with what an agent has; secrets are never shown.
+func agentFormOf(a api.Agent, kind api.AgentKind) (url.Values, error) {
+	f := url.Values{tagField: {a.ETag}, "name": {a.Name}}
+	if a.Enabled {
 		f.Set("enabled", "on")
 	}
 	var config map[string]json.RawMessage
-	if err := json.Unmarshal(v.Config, &config); err != nil {
-		return err
+	if err := json.Unmarshal(a.Config, &config); err != nil {
+		return nil, err
 	}
-	for _, field := range v.Kind.Fields {
-		if !slices.Contains(v.Kind.Secrets, field.Name) {
+	for _, field := range kind.Fields {
+		if !slices.Contains(kind.Secrets, field.Name) {
 			f.Set("config."+field.Name, fieldText(field, config[field.Name]))
 		}
 	}
-	c.editAgentPage(w, r, http.StatusOK, v.Agent, f)
-	return nil
+	return f, nil
+}
+
+// mergeAgent brings a stale form of an agent up to date.
+func (p *Problem) mergeAgent(typed url.Values, a api.Agent, kind api.AgentKind) error {
+	was, err := opened(a, p.Changes)
+	if err != nil {
+		return err
+	}
+	then, err := agentFormOf(was, kind)
+	if err != nil {
+		return err
+	}
+	now, err := agentFormOf(a, kind)
+	if err == nil {
+		p.merge(typed, then, now)
+	}
+	return err
 }
 
 func (c *console) editAgentPage(w http.ResponseWriter, r *http.Request, status int, a api.Agent, f agentForm) {
@@ -386,7 +415,13 @@ func (c *console) updateAgent(w http.ResponseWriter, r *http.Request) error {
 	a := v.Agent
 	if p == nil {
 		in := map[string]any{"name": strings.TrimSpace(sent.Get("name")), "config": config, "enabled": sent.Has("enabled")}
-		if err := c.call(r, http.MethodPatch, join([]string{"agents", a.ID}), in, &a); err != nil && !refusedInput(err, &p) {
+		err := c.callWith(r, http.MethodPatch, join([]string{"agents", a.ID}), ifMatch(sent), in, &a)
+		switch {
+		case stale(err, &p):
+			if err := p.mergeAgent(f.Values, a, v.Kind); err != nil {
+				return err
+			}
+		case err != nil && !refusedInput(err, &p):
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ func (f channelForm) at(field string) string {
 
 // rest is what is wrong that no field of the form shows.
 func (f channelForm) rest() string {
-	if f.Problem == nil {
+	if f.Problem == nil || f.Problem.Status == http.StatusPreconditionFailed {
 		return ""
 	}
 	if len(f.Problem.Errors) == 0 {
@@ -147,7 +147,8 @@ func orNone(list []string) []string {
 // formOf fills the form with what a channel has.
 func formOf(ch api.Channel) url.Values {
 	v := url.Values{
-		"name": {ch.Name}, "agent": {ch.Agent}, "agents": ch.Agents, "allow_users": {strings.Join(ch.AllowUsers, "\n")},
+		tagField: {ch.ETag},
+		"name":   {ch.Name}, "agent": {ch.Agent}, "agents": ch.Agents, "allow_users": {strings.Join(ch.AllowUsers, "\n")},
 		"accept": {"all"}, "accept_capabilities": ch.AcceptCapabilities, "profile.markdown": {ch.Profile.Markdown},
 	}
 	if len(ch.AcceptCapabilities) > 0 {
@@ -285,7 +286,15 @@ func (c *console) updateChannel(w http.ResponseWriter, r *http.Request) error {
 	body, p := f.policy()
 	if p == nil {
 		maps.DeleteFunc(body, func(k string, _ any) bool { return k == "name" && ch.Kind != "bridge" })
-		if err := c.call(r, http.MethodPatch, join([]string{"channels", ch.ID}), body, &ch); err != nil && !refusedInput(err, &p) {
+		err := c.callWith(r, http.MethodPatch, join([]string{"channels", ch.ID}), ifMatch(sent), body, &ch)
+		switch {
+		case stale(err, &p):
+			then, err := opened(ch, p.Changes)
+			if err != nil {
+				return err
+			}
+			p.merge(f.Values, formOf(then), formOf(ch))
+		case err != nil && !refusedInput(err, &p):
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
 
 // Problem is why the API refused, as RFC 9457 has it.
@@ -21,7 +23,10 @@ type Problem struct {
 	Title  string  `json:"title"`
 	Detail string  `json:"detail"`
 	Errors []Fault `json:"errors"`
-	After  string  `json:"-"` // seconds after which a retry makes sense, as Retry-After has it; "" = the API does not say
+
+	Changes []api.Changed `json:"changes"` // of status 412: since the version that the request knows
+
+	After string `json:"-"` // seconds after which a retry makes sense, as Retry-After has it; "" = the API does not say
 }
 
 // retry tells the browser when a retry makes sense, if that is known.

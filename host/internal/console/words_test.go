@@ -23,7 +23,7 @@ func TestWordsOfStates(t *testing.T) {
 	if known != len(states) {
 		t.Errorf("%d states are explained, %d exist", len(states), known)
 	}
-	found := reasonsOf(t, "../store/row.go")
+	found := reasonsOf(t, "../ledger/row.go")
 	for _, r := range found {
 		complete(t, r, reasons[r], true)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -35,7 +36,8 @@ type Port interface {
 }
 
 // Parcel is what a port writes: the frames of one message, or of a passing
-// state such as typing.
+// state such as typing. It is data alone: what it belongs to, the hub finds by its
+// ids.
 type Parcel struct {
 	ID      ledger.MessageID // 0 = lossy
 	Key     string           // of a lossy one: what it is a state of; only the newest counts
@@ -43,10 +45,10 @@ type Parcel struct {
 	Routing wire.Routing
 	Frames  []wire.Frame
 
-	conv    *conversation
-	planned *Attachment // whose view the frames were made for
-	tracked bool        // one frame of a message in flight, to be acknowledged
-	out     *outgoing
+	Message *message.Message // of a durable one: what its frames show, as it is stored; see Hub.Shown
+	View    int64            // of a durable one: the attachment whose view the frames were made for; 0 = that of nobody
+	Tracked bool             // one frame of a message in flight, to be acknowledged
+	Late    time.Duration    // after its id was given, it could be sent: of an answer that was shown while it was made
 }
 
 // Lossy reports whether the parcel may be dropped.
@@ -78,6 +80,7 @@ type Attachment struct {
 	Info
 	channel *Channel
 	port    Port
+	id      int64     // of all attachments of the process; never 0
 	view    wire.View // guarded by the channel's mutex
 	refused bool      // guarded by the channel's mutex; the port takes no more and is about to go
 }
@@ -90,7 +93,7 @@ func (h *Hub) Attach(ctx context.Context, row ledger.Channel, p Port, i Info) (a
 	if err != nil {
 		return nil, nil, err
 	}
-	a = &Attachment{Info: i, channel: c, port: p}
+	a = &Attachment{Info: i, channel: c, port: p, id: h.attachments.Add(1)}
 	ch := c.lock()
 	if ch.attached != nil && ch.attached.Order > i.Order {
 		ch.unlock()
@@ -105,9 +108,7 @@ func (h *Hub) Attach(ctx context.Context, row ledger.Channel, p Port, i Info) (a
 	ch.attached = a
 	ch.queue.loaded = ch.queue.backlog == 0 // else drain fills the lanes
 	p.Admitted(a.view, c.chain.Cursor())
-	for _, parcel := range left {
-		ch.deliver(parcel, time.Now())
-	}
+	ch.returned(left)
 	ch.queue.drain()
 	ch.turns.unpark()
 	ch.unlock()
@@ -126,9 +127,7 @@ func (a *Attachment) Detach() {
 	if current {
 		ch.attached = nil
 	}
-	for _, parcel := range left {
-		ch.deliver(parcel, time.Now())
-	}
+	ch.returned(left)
 	row := ch.policy.Channel
 	ch.unlock()
 	if current {
@@ -159,21 +158,62 @@ func (ch *locked) takeBack(a *Attachment) []Parcel {
 	if a.acked() && ch.attached == a {
 		ch.queue.ground()
 	}
-	return slices.DeleteFunc(left, func(p Parcel) bool { return p.tracked })
+	return slices.DeleteFunc(left, func(p Parcel) bool { return p.Tracked })
+}
+
+// returned delivers parcels once more that a port gave back.
+func (ch *locked) returned(parcels []Parcel) {
+	var strange []Parcel
+	for _, p := range parcels {
+		if conv := ch.conversations[p.Routing.ConversationID]; conv != nil {
+			ch.outbox.deliver(conv, p, time.Now())
+		} else {
+			strange = append(strange, p)
+		}
+	}
+	if len(strange) == 0 {
+		return
+	}
+	ch.queue.requeuing++ // what comes later must not overtake them
+	ch.c.hub.spawn(func() {
+		ch.c.recall(strange, func(ch *locked, conv *conversation, p Parcel) { ch.outbox.deliver(conv, p, time.Now()) })
+		ch := ch.c.lock()
+		defer ch.unlock()
+		ch.queue.requeuing--
+		ch.queue.drain()
+	})
+}
+
+// recall does something for each parcel with its conversation, which may be one that
+// was forgotten. It may read the database.
+func (c *Channel) recall(parcels []Parcel, do func(*locked, *conversation, Parcel)) {
+	for _, p := range parcels {
+		conv, err := retry(c.hub.ctx, func() (*conversation, error) { return c.hold(c.hub.ctx, p.Routing.ConversationID) })
+		if err != nil { // the next start finds the message as it is
+			c.hub.Log.Error("conversation not read", "channel", c.name(), "message", p.ID, "error", err)
+			continue
+		}
+		ch := c.lock()
+		do(ch, conv, p)
+		ch.release(conv)
+		ch.unlock()
+	}
 }
 
 // Broken fails delivered parcels of which it is unknown whether they were
 // written. What is to be acknowledged is sent again.
-func Broken(parcels []Parcel) {
-	for _, p := range parcels {
-		if p.tracked {
-			continue
-		}
-		c := p.planned.channel
-		ch := c.lock()
-		ch.queue.settle(p, ledger.Failed, ledger.ReasonUnknownOutcome)
-		ch.unlock()
+func (a *Attachment) Broken(parcels []Parcel) {
+	a.channel.recall(slices.DeleteFunc(parcels, func(p Parcel) bool { return p.Tracked }), func(ch *locked, conv *conversation, p Parcel) {
+		ch.queue.settle(conv, p.ID, ledger.Failed, ledger.ReasonUnknownOutcome)
+	})
+}
+
+// number is the attachment's id; 0 of nobody.
+func (a *Attachment) number() int64 {
+	if a == nil {
+		return 0
 	}
+	return a.id
 }
 
 // Caps is what the adapter may be sent now.
@@ -188,42 +228,4 @@ func (ch *locked) taker() *Attachment {
 		return nil
 	}
 	return ch.attached
-}
-
-// deliver hands a committed parcel to whoever is attached. It must not overtake
-// what is on its way back to the queue. The time is about now: a clock is dear among
-// messages that are committed together.
-func (ch *locked) deliver(p Parcel, now time.Time) {
-	a := ch.taker()
-	if ch.queue.requeuing > 0 && ch.policy.Queue {
-		a = nil
-	}
-	if a != nil && p.planned != a && !p.Lossy() {
-		// Made for another view: plan again. That the first plan fitted says
-		// nothing of this one.
-		planned := ch.c.plan(p.out, a.view, p.Routing)
-		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			ch.queue.settle(p, ledger.Failed, ledger.ReasonFrameTooLarge)
-			return
-		}
-	}
-	if a != nil {
-		p.identify()
-		if a.port.Offer(p) {
-			if !p.Lossy() {
-				ch.lastSent = now
-				ch.count().Outcomes[outcomeSent]++
-				ch.arrived(&p, now)
-			}
-			return
-		}
-		a.refused = true
-	}
-	switch {
-	case p.Lossy():
-	case ch.policy.Queue:
-		ch.queue.settle(p, ledger.Queued, "")
-	default:
-		ch.queue.settle(p, ledger.Failed, ledger.ReasonNotAttached)
-	}
 }

@@ -35,8 +35,8 @@ type Channel struct {
 
 // locked is what changes in a channel. Only lock gives it, so that whoever has
 // it holds the channel's mutex, until unlock: nothing of it may be used after
-// that. The methods that need the mutex are its own, or those of its queue and
-// turns.
+// that. The methods that need the mutex are its own, or those of its outbox,
+// queue and turns.
 type locked struct {
 	c *Channel
 
@@ -44,18 +44,19 @@ type locked struct {
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          list.List // of *conversation, least recently used first
-	lastSent      time.Time
 	lastAck       time.Time
 	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
 
-	queue queue
-	turns turns
+	outbox outbox
+	queue  queue
+	turns  turns
 }
 
 func newChannel(h *Hub, chain *sqlite.Chain, row ledger.Channel, backlog int) *Channel {
 	c := &Channel{hub: h, chain: chain, owner: row.ID}
 	ch := &c.state
 	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
+	ch.outbox.locked = ch
 	ch.queue.locked, ch.queue.backlog = ch, backlog
 	ch.turns.locked = ch
 	most := ch.policy.rate(h.Rate)
@@ -118,9 +119,14 @@ func (c *Channel) name() string {
 	return ch.policy.Name
 }
 
+// update makes a row count, unless it is older than the one that does: of two changes
+// at once the older may be told of last.
 func (c *Channel) update(row ledger.Channel) {
 	ch := c.lock()
 	defer ch.unlock()
+	if row.Version < ch.policy.Version {
+		return
+	}
 	ch.policy = newPolicy(row)
 	most := ch.policy.rate(c.hub.Rate)
 	c.frames.SetLimit(rate.Limit(most))

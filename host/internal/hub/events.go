@@ -158,9 +158,8 @@ func (ch *locked) ended(conv *conversation, row ledger.Row) {
 	})
 }
 
-// written publishes how far an answer has come. The stream's mutex must be held,
-// and not the channel's.
-func (s *stream) written() {
+// written publishes how far an answer has come.
+func (s *showing) written() {
 	h := s.c.hub
 	if !h.Events.wanted() {
 		return
@@ -252,5 +251,5 @@ func (h *Hub) LastSent(key int64) time.Time {
 	}
 	ch := c.lock()
 	defer ch.unlock()
-	return ch.lastSent
+	return ch.outbox.lastSent
 }

@@ -99,12 +99,12 @@ func stamped(answer, asked message.Meta, since time.Time) message.Meta {
 	return out
 }
 
-// Message is the message of a durable parcel as Seen shows it; nil of a lossy one.
-func (p *Parcel) Message() *message.Message {
-	if p.out == nil || p.planned == nil {
+// Shown is the message of a durable parcel as Seen shows it; nil of a lossy one.
+func (h *Hub) Shown(p *Parcel) *message.Message {
+	if p.Message == nil {
 		return nil
 	}
-	m := p.planned.channel.hub.seen(p.out.message)
+	m := h.seen(*p.Message)
 	m.ID = p.ID.String()
 	return m
 }

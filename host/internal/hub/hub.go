@@ -44,8 +44,9 @@ const AgentNone = "none"
 // Turn is one message handed to an agent.
 type Turn struct {
 	ID           ledger.MessageID
-	Repeated     bool // handed over before, when the host stopped
-	Late         int  // attempts that the agent did not answer in time, see IsLate
+	Index        int64 // of the turn in its conversation
+	Repeated     bool  // handed over before, when the host stopped
+	Late         int   // attempts that the agent did not answer in time, see IsLate
 	Channel      string
 	Conversation string
 	UserID       string
@@ -139,6 +140,8 @@ type Hub struct {
 
 	agents agentTallies
 
+	attachments atomic.Int64 // that there were
+
 	mu       sync.Mutex // guards channels and closed
 	channels map[int64]*Channel
 	closed   bool
@@ -222,7 +225,8 @@ func (h *Hub) work(fn func()) {
 	}
 }
 
-// channel finds a channel, or makes it on first use.
+// channel finds a channel, or makes it on first use. row may have been changed since
+// it was read, when Update knew nothing of the channel: so a new one is read again.
 func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error) {
 	h.mu.Lock()
 	c := h.channels[row.Key]
@@ -230,6 +234,21 @@ func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error)
 	if c != nil {
 		return c, nil
 	}
+	c, err := h.open(ctx, row)
+	if err != nil {
+		return nil, err
+	}
+	switch newest, err := h.Store.ChannelByKey(ctx, row.Key); {
+	case err == nil && newest.Version > row.Version:
+		c.update(newest)
+	case err != nil && !errors.Is(err, ledger.ErrNotFound): // a deleted channel refuses by itself
+		return nil, err
+	}
+	return c, nil
+}
+
+// open makes a channel, unless another one was faster.
+func (h *Hub) open(ctx context.Context, row ledger.Channel) (*Channel, error) {
 	chain, err := h.Store.Chain(ctx, row.Key)
 	if err != nil {
 		return nil, err
@@ -243,7 +262,7 @@ func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error)
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c = newChannel(h, chain, row, int(backlog))
+	c := newChannel(h, chain, row, int(backlog))
 	h.channels[row.Key] = c
 	return c, nil
 }
@@ -255,7 +274,8 @@ func (h *Hub) known(key int64) *Channel {
 	return h.channels[key]
 }
 
-// Update makes a changed policy count at once.
+// Update makes a changed policy take effect immediately; one that is older than what
+// was told before changes nothing.
 func (h *Hub) Update(row ledger.Channel) {
 	if c := h.known(row.Key); c != nil {
 		c.update(row)

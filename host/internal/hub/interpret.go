@@ -38,7 +38,7 @@ func (f *inbound) enter(o ledger.Origin, aside bool) (scene, *wire.Error) {
 	}
 	s := scene{
 		policy: ch.policy, view: f.a.view, settings: conv.settings, agent: ch.agentName(conv), offer: conv.offer,
-		outlook: outlook{f.a, f.a.view, ch.policy.Queue, ch.queue.backlog, ch.policy.length(), f.a.acked()}, running: conv.turns > 0,
+		outlook: ch.outbox.outlook(f.a), running: conv.turns > 0,
 	}
 	if s.policy.maySpeak(o.UserID) && !aside {
 		conv.latest = o
@@ -229,17 +229,10 @@ func (f *inbound) answer(s scene, routing wire.Routing, agent string, answers ..
 		*o = outgoing{message: answers[i], agent: agent}
 		if agent != "" && len(answers[i].Parts) > 0 {
 			o.chosen = f.a.channel.transfers(&answers[i])
-			if set := f.a.channel.choice(f.conv, o); set != nil {
-				f.unit.Set = set
-			}
 		}
-		f.unit.Out[i] = f.a.channel.prepare(o, s.view, routing, f.conv, f.a)
-		_ = f.a.channel.decide(s.outlook, f.conv, o, &f.unit.Out[i]) // the row says what became of it
-		if f.unit.Out[i].Offers {
-			f.a.channel.offers(f.conv, o)
+		set, _ := f.a.channel.plan(&s.outlook, f.conv, o, routing, false, &f.unit.Out[i]) // the row says what became of it
+		if set != nil {
+			f.unit.Set = set
 		}
-	}
-	if s.outlook.backlog > 0 || s.outlook.acked {
-		f.a.channel.addBacklog(f.unit.Out, 1)
 	}
 }

@@ -26,7 +26,6 @@ type queue struct {
 	flights map[ledger.MessageID]*lane
 	ready   []*lane // that may have something to send
 	loaded  bool    // the lanes hold all that is queued
-	drafts  map[ledger.MessageID]*draft
 
 	stuck map[ledger.MessageID][]change // that the disk did not take yet
 }

@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"errors"
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -88,58 +87,6 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 		c.hub.Store.AppendBy(l, &f.unit)
 	} else {
 		c.hub.Store.Append(&f.unit)
-	}
-}
-
-// done runs on the writer after the commit.
-func (f *inbound) done(r sqlite.Result) {
-	c := f.a.channel
-	kept := r.Err == nil || errors.Is(r.Err, ledger.ErrDuplicate)
-	if kept { // acknowledged, then answered
-		f.a.port.Settled(f.ref, nil)
-		f.follow(r.Err != nil)
-	}
-	ch := c.lock()
-	if r.Err == nil {
-		ch.count().Received++
-		ch.count().failed(Outcome{ledger.In, f.row.State, f.row.Reason})
-		for i := range f.sent {
-			ch.dispatch(&f.sent[i], &f.unit.Out[i], r.At())
-		}
-		if f.turn != nil {
-			f.turn.id = f.row.ID
-			ch.turns.interrupt(f.conv)
-			ch.turns.start(f.conv, *f.turn)
-		} else {
-			ch.over(f.row.ID, f.row.Reason)
-			ch.release(f.conv)
-		}
-	} else {
-		for i := range f.sent {
-			ch.undo(&f.sent[i], &f.unit.Out[i])
-		}
-		if f.turn != nil {
-			f.conv.turns--
-		}
-		if !kept {
-			ch.count().Refused++
-		}
-		ch.release(f.conv)
-	}
-	ch.unlock()
-	if r.Err == nil && f.unit.Set != nil {
-		c.reroute()
-	}
-	if !kept {
-		f.a.port.Settled(f.ref, refusal())
-		return
-	}
-	r.Later(f.a.port)
-	if c.hub.Events.wanted() {
-		c.hub.created(c, f.conv, f.row, f.unit.Out)
-	}
-	if r.Err == nil {
-		f.free()
 	}
 }
 

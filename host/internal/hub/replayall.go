@@ -102,8 +102,7 @@ func (h *Hub) BeginReplay(channel int64, letters []Letter, ended func(Replaying)
 		cancel()
 		return Replaying{}, ErrClosed
 	}
-	all.list = append(all.list, r)
-	all.forget()
+	all.list = recent(append(all.list, r))
 	return r.Replaying, nil
 }
 
@@ -128,15 +127,15 @@ func (h *Hub) replay(ctx context.Context, r *replaying, letters []Letter, ended 
 	ended(last)
 }
 
-// forget drops the oldest of those that ended. The mutex must be held.
-func (r *replayings) forget() {
+// recent leaves out the oldest of those that ended.
+func recent(list []*replaying) []*replaying {
 	ended := 0
-	for _, one := range r.list {
+	for _, one := range list {
 		if !one.Ended.IsZero() {
 			ended++
 		}
 	}
-	r.list = slices.DeleteFunc(r.list, func(one *replaying) bool {
+	return slices.DeleteFunc(list, func(one *replaying) bool {
 		drop := !one.Ended.IsZero() && ended > keepReplays
 		if drop {
 			ended--

@@ -84,11 +84,7 @@ func (t *Tally) settled(d ledger.Direction, s ledger.State, why ledger.Reason) {
 // sent to now. One that took longer than it may wait was sent again, or the clock
 // was set.
 func (ch *locked) arrived(p *Parcel, now time.Time) {
-	since := p.ID.Time()
-	if p.out != nil && !p.out.ready.IsZero() {
-		since = p.out.ready
-	}
-	if took := now.Sub(since); took <= ch.policy.ttl(ch.c.hub.TTL) {
+	if took := now.Sub(p.ID.Time()) - p.Late; took <= ch.policy.ttl(ch.c.hub.TTL) {
 		ch.count().Latency.Observe(&tally.Delays, int64(took))
 	}
 }

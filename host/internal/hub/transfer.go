@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -67,17 +66,4 @@ func (c *Channel) transfers(m *message.Message) string {
 		c.hub.Log.Warn("conversation not handed over: its channel does not allow the agent, or there is none of that name", "channel", c.name(), "agent", fmt.Sprintf("%.80q", t.TargetAgent))
 	}
 	return ""
-}
-
-// choice makes the conversation's next message go to whom this one hands it over;
-// nil = to whom it went.
-func (c *Channel) choice(conv *conversation, o *outgoing) *ledger.Settings {
-	if o.chosen == "" {
-		return nil
-	}
-	ch := c.lock()
-	defer ch.unlock()
-	conv.settings.Agent = o.chosen
-	settings := conv.settings
-	return &settings
 }

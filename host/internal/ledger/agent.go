@@ -15,6 +15,7 @@ type Agent struct {
 	Config    json.RawMessage // an object; may hold secrets, which are sealed where they are stored
 	Fault     error           // secrets that can't be opened, and so are not in Config; not stored
 	Enabled   bool
+	Version   int64 // counts the row's changes
 	CreatedAt time.Time
 }
 

@@ -18,6 +18,9 @@ type Change struct {
 	Detail json.RawMessage
 	Before json.RawMessage // the fields that changed; nil = it says nothing
 	After  json.RawMessage
+
+	Subject string // id of the channel or agent that was changed; "" = of nothing that has versions
+	Version int64  // of its row, that the change made
 }
 
 // AuditQuery is which lines of the audit log are wanted; what is zero is any.

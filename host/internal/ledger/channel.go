@@ -21,8 +21,9 @@ type Channel struct {
 	Users     []string // user ids that may speak; empty = all
 	Profile   wire.Profile
 	Limits    QueueLimits
-	Retention int // days that messages are kept; 0 = for ever
-	Rate      int // frames a second that its adapter may send; 0 = the host's default
+	Retention int   // days that messages are kept; 0 = for ever
+	Rate      int   // frames a second that its adapter may send; 0 = the host's default
+	Version   int64 // counts the row's changes
 	CreatedAt time.Time
 }
 

@@ -12,7 +12,6 @@ type Entry struct {
 	Channel        int64
 	ConversationID int64
 	Conversation   string // the effective conversation_id
-	Turn           int64
 	Origin         Origin
 	Lost           error     // why Origin is not what was stored; nil = it is
 	SettledAt      time.Time // when its state last changed; zero = never since it was committed

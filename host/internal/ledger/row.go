@@ -62,13 +62,14 @@ var Reasons = [...]Reason{
 	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway, ReasonAgentTimeout,
 }
 
-// Row is one message as the log keeps it. Append fills in ID.
+// Row is one message as the log keeps it. Append fills in ID and Turn.
 type Row struct {
 	ID         MessageID
 	Direction  Direction
 	State      State
 	Reason     Reason
 	ReplyTo    MessageID
+	Turn       int64 // of the conversation, that it belongs to
 	Text       string
 	Parts      []byte // JSON array; nil = one text part
 	Origin     []byte // Origin, appended

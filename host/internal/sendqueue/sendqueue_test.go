@@ -13,8 +13,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-const patience = await.Limit
-
 func receive[T any](t *testing.T, what string, c <-chan T) T {
 	t.Helper()
 	return await.Value(t, what, c)

@@ -24,9 +24,9 @@ func (s *Supervisor) own(ctx context.Context, p config.Plugin) (ledger.Channel, 
 	if err := s.checkAgent(p); err != nil {
 		return ledger.Channel{}, err
 	}
-	row, err := s.Store.Channel(ctx, p.Name)
+	_, err := s.Store.Channel(ctx, p.Name)
 	if errors.Is(err, ledger.ErrNotFound) {
-		row = ledger.Channel{ID: uuid.NewString(), Name: p.Name, Kind: plugin.Kind, Enabled: true, Agent: "echo", Queue: true}
+		row := ledger.Channel{ID: uuid.NewString(), Name: p.Name, Kind: plugin.Kind, Enabled: true, Agent: "echo", Queue: true}
 		apply(&row, p.Policy)
 		row, err = s.Store.CreateChannel(ctx, row, nil, change("channel.create", p))
 		if err == nil {
@@ -35,17 +35,27 @@ func (s *Supervisor) own(ctx context.Context, p config.Plugin) (ledger.Channel, 
 		return row, err
 	}
 	if err != nil {
-		return row, err
+		return ledger.Channel{}, err
 	}
-	if row.Kind != plugin.Kind {
-		return row, fmt.Errorf("%s: name: channel %q exists and is of kind %s: choose another name, or delete that channel", p.Source, p.Name, row.Kind)
-	}
-	before := row
-	apply(&row, p.Policy)
-	if row.Agent == before.Agent && row.Queue == before.Queue && row.Retention == before.Retention && slices.Equal(row.Accept, before.Accept) {
-		return row, nil
-	}
-	if row, err = s.Store.UpdateChannel(ctx, row, change("channel.update", p)); err == nil {
+	return s.edit(ctx, p.Name, func(row *ledger.Channel) (*ledger.Change, error) {
+		if row.Kind != plugin.Kind {
+			return nil, fmt.Errorf("%s: name: channel %q exists and is of kind %s: choose another name, or delete that channel", p.Source, p.Name, row.Kind)
+		}
+		before := *row
+		apply(row, p.Policy)
+		by := change("channel.update", p)
+		by.Before, by.After = auth.Diff(auth.PolicyOf(before), auth.PolicyOf(*row))
+		if by.After == nil {
+			return nil, nil // it says that already
+		}
+		return &by, nil
+	})
+}
+
+// edit changes a plugin's channel beside whoever else does, and makes it take effect.
+func (s *Supervisor) edit(ctx context.Context, name string, change func(*ledger.Channel) (*ledger.Change, error)) (ledger.Channel, error) {
+	row, err := ledger.Edit(ctx, func(ctx context.Context) (ledger.Channel, error) { return s.Store.Channel(ctx, name) }, change, s.Store.UpdateChannel)
+	if err == nil {
 		s.Hub.Update(row)
 	}
 	return row, err
@@ -101,22 +111,23 @@ func change(action string, p config.Plugin) ledger.Change {
 	return ledger.Change{Actor: actor, Action: action, Target: p.Name, Detail: detail}
 }
 
-func (s *Supervisor) enableChannel(ctx context.Context, name string, on bool) error {
-	row, err := s.Store.Channel(ctx, name)
-	if err != nil {
-		return fmt.Errorf("channel %s: %w", name, err)
-	}
-	if row.Enabled == on {
-		return nil
-	}
-	row.Enabled = on
+func (s *Supervisor) enableChannel(ctx context.Context, name string, on bool) (ledger.Channel, error) {
 	action := "plugin.disable"
 	if on {
 		action = "plugin.enable"
 	}
-	if row, err = s.Store.UpdateChannel(ctx, row, auth.By(ctx, action, name, nil)); err != nil {
-		return fmt.Errorf("channel %s: %w", name, err)
+	row, err := s.edit(ctx, name, func(row *ledger.Channel) (*ledger.Change, error) {
+		if row.Enabled == on {
+			return nil, nil // it says that already
+		}
+		before := *row
+		row.Enabled = on
+		by := auth.By(ctx, action, name, nil)
+		by.Before, by.After = auth.Diff(auth.PolicyOf(before), auth.PolicyOf(*row))
+		return &by, nil
+	})
+	if err != nil {
+		return row, fmt.Errorf("channel %s: %w", name, err)
 	}
-	s.Hub.Update(row)
-	return nil
+	return row, nil
 }

@@ -89,10 +89,11 @@ func (s *Supervisor) setEnabled(ctx context.Context, name string, on bool) error
 	if p := v.entry(); on && !p.Enabled {
 		return fmt.Errorf("%w: %s says enabled: false", plugin.ErrByFile, p.Source)
 	}
-	if err := s.enableChannel(ctx, name, on); err != nil {
+	row, err := s.enableChannel(ctx, name, on)
+	if err != nil {
 		return err
 	}
-	v.enable(on)
+	v.enable(row)
 	return nil
 }
 
@@ -103,7 +104,7 @@ func (s *Supervisor) Changed(row ledger.Channel) {
 		return
 	}
 	if v, err := s.find(row.Name); err == nil {
-		v.enable(row.Enabled)
+		v.enable(row)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/thejerf/suture/v4"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 )
@@ -27,14 +28,14 @@ type service struct {
 	mu       sync.Mutex // guards what follows
 	plugin   config.Plugin
 	status   plugin.Status
-	enabled  bool          // the channel is
-	unfit    error         // why the entry can't work; nil = it may
-	wish     int           // counts what was asked for: restart, enable, disable
-	wished   chan struct{} // closed and replaced when wish changes
-	heeded   int           // the wish that status came of
-	moved    chan struct{} // closed and replaced when status changes
-	attempts int           // starts so far
-	failures []time.Time   // within the window
+	channel  ledger.Channel // as it was last told; its zero value = there is none
+	unfit    error          // why the entry can't work; nil = it may
+	wish     int            // counts what was asked for: restart, enable, disable
+	wished   chan struct{}  // closed and replaced when wish changes
+	heeded   int            // the wish that status came of
+	moved    chan struct{}  // closed and replaced when status changes
+	attempts int            // starts so far
+	failures []time.Time    // within the window
 }
 
 var _ suture.Service = (*service)(nil)
@@ -55,9 +56,9 @@ func (v *service) adopt(ctx context.Context, p config.Plugin) {
 	row, err := v.sup.own(ctx, p)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	changed := err != nil || v.unfit != nil || v.enabled != row.Enabled
-	v.plugin, v.unfit, v.enabled = p, err, row.Enabled
-	if changed {
+	changed := err != nil || v.unfit != nil
+	v.plugin, v.unfit = p, err
+	if v.take(row) || changed {
 		v.ask()
 	}
 }
@@ -69,11 +70,22 @@ func (v *service) ask() {
 	v.wished = make(chan struct{})
 }
 
-func (v *service) enable(on bool) {
+// take notes the channel's row, unless it is older than what is known of it. It
+// reports whether that starts or stops the plugin. The mutex must be held.
+func (v *service) take(row ledger.Channel) bool {
+	if row.Key == v.channel.Key && row.Version < v.channel.Version {
+		return false
+	}
+	was := v.channel.Enabled
+	v.channel = row
+	return was != row.Enabled
+}
+
+// enable starts or stops the plugin if the channel's row says so.
+func (v *service) enable(row ledger.Channel) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.enabled != on {
-		v.enabled = on
+	if v.take(row) {
 		v.failures = nil
 		v.ask()
 	}
@@ -85,7 +97,7 @@ func (v *service) restart() error {
 	switch {
 	case !v.plugin.Enabled:
 		return fmt.Errorf("%w: %s says enabled: false", plugin.ErrByFile, v.plugin.Source)
-	case !v.enabled:
+	case !v.channel.Enabled:
 		return plugin.ErrDisabled
 	}
 	v.failures = nil
@@ -168,7 +180,7 @@ type order struct {
 func (v *service) order() order {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return order{v.plugin, v.plugin.Enabled && v.enabled, v.unfit, v.wish, v.wished}
+	return order{v.plugin, v.plugin.Enabled && v.channel.Enabled, v.unfit, v.wish, v.wished}
 }
 
 // Serve implements suture.Service: it keeps the plugin as it is wanted until

@@ -5,7 +5,7 @@ import "github.com/pontoon-bridge/pontoon/sdk/message"
 // Spoken is the run in which the texts are streamed, as far as they have come,
 // and then the message follows that they become.
 func Spoken(streamed []string, m *message.Message) (raw string, err error) {
-	s := newSpeaker(func(b []byte) error { raw += string(b); return nil })
+	s := newSpeaker(func(b []byte) error { raw += string(b); return nil }, nil)
 	s.say(&event{Type: runStarted, ThreadID: "t", RunID: "r"})
 	for _, text := range streamed {
 		s.text(m.ID, text)

@@ -41,7 +41,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 type Options struct {
 	Store       *sqlite.Store
 	Attachments *attach.Store
-	Hub         *hub.Hub
+	Hub         front.Hub
 	Log         *slog.Logger  // nil = none
 	MaxRuns     int           // of one key at once; 0 = DefaultMaxRuns
 	RunTime     time.Duration // that a client may wait; 0 = DefaultRunTime
@@ -59,7 +59,7 @@ type Front struct {
 
 	mu      sync.Mutex // guards what follows
 	channel ledger.Channel
-	inbox   *hub.Attachment            // nil = the channel is disabled
+	inbox   front.Inbox                // nil = the channel is disabled
 	turns   map[string]*turn           // that are under way, by what the hub knows their message by
 	ids     map[ledger.MessageID]*turn // those whose message is stored
 	open    map[*Run]struct{}          // that are being read
@@ -107,6 +107,10 @@ func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()
 	f.mu.Lock()
+	if row.Key == f.channel.Key && row.Version < f.channel.Version {
+		f.mu.Unlock()
+		return nil // a newer one takes effect already
+	}
 	f.channel = row
 	inbox := f.inbox
 	if !row.Enabled {
@@ -131,7 +135,7 @@ func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 // attach puts the front end into its channel's slot. switching must be held.
 func (f *Front) attach(ctx context.Context, row ledger.Channel) error {
 	f.order++
-	inbox, _, err := f.Hub.Attach(ctx, row, f, hub.Info{
+	inbox, err := f.Hub.Attach(ctx, row, f, hub.Info{
 		Transport: "http", Platform: Kind, Protocol: wire.V11, Names: caps.Names(), Declared: caps, Since: time.Now(), Order: f.order,
 		Heard: func() time.Time { return time.UnixMilli(f.heard.Load()) },
 	})

@@ -103,12 +103,12 @@ func start(t *testing.T, s setup) *host {
 	_, err = h.hub.Recover(t.Context())
 	must(err)
 	gate := auth.NewGate(h.store, nil)
-	s.options.Store, s.options.Attachments, s.options.Hub, s.options.Log = h.store, h.files, h.hub, log
+	s.options.Store, s.options.Attachments, s.options.Hub, s.options.Log = h.store, h.files, front.Local{Hub: h.hub}, log
 	h.front, err = agui.Open(t.Context(), s.options)
 	must(err)
 	making.Lock()
 	handler := api.New(t.Context(), api.Options{
-		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: bridge.New(h.hub, gate, bridge.Options{}), Keys: keys, Gate: gate, Fronts: []front.End{h.front},
+		Store: h.store, Attachments: h.files, Hub: h.hub, Slots: bridge.New(bridge.Local(h.hub), gate, bridge.Options{}), Keys: keys, Gate: gate, Fronts: []front.End{h.front},
 		Assets: agent.Assets(), Log: log, Version: "test", Now: time.Now, Ready: h.store.Writable, Origins: s.origins,
 	})
 	making.Unlock()

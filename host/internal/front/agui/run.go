@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -64,7 +65,7 @@ func (f *Front) Begin(ctx context.Context, h auth.Holder, body []byte) (*Run, er
 }
 
 // enter counts the run.
-func (f *Front) enter(r *Run) (*hub.Attachment, error) {
+func (f *Front) enter(r *Run) (front.Inbox, error) {
 	f.heard.Store(time.Now().UnixMilli())
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +97,7 @@ func (r *Run) Close() {
 }
 
 // say gives the message to the hub, and waits until it is stored.
-func (r *Run) say(ctx context.Context, inbox *hub.Attachment) error {
+func (r *Run) say(ctx context.Context, inbox front.Inbox) error {
 	f := r.front
 	if err := f.admitFiles(r.holder, &r.in); err != nil {
 		return err

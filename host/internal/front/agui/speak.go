@@ -16,6 +16,7 @@ import (
 // takes.
 type speaker struct {
 	write   func([]byte) error
+	shown   func(*hub.Parcel) *message.Message
 	out     []byte             // that is not written yet
 	open    map[string]*spoken // texts that are still being made, by their message
 	order   []string           // theirs
@@ -23,8 +24,8 @@ type speaker struct {
 	typing  bool
 }
 
-func newSpeaker(write func([]byte) error) *speaker {
-	return &speaker{write: write, open: map[string]*spoken{}, handles: map[string]string{}}
+func newSpeaker(write func([]byte) error, shown func(*hub.Parcel) *message.Message) *speaker {
+	return &speaker{write: write, shown: shown, open: map[string]*spoken{}, handles: map[string]string{}}
 }
 
 // spoken is a text as far as the client has it.
@@ -62,7 +63,7 @@ func (s *speaker) end(last *event) error {
 // parcel says what the hub offered.
 func (s *speaker) parcel(p *hub.Parcel) {
 	if !p.Lossy() {
-		if m := p.Message(); m != nil {
+		if m := s.shown(p); m != nil {
 			s.message(m)
 		}
 		return

@@ -16,7 +16,7 @@ import (
 // RUN_ERROR. write sends what it gets at once; its error ends the run. So does
 // ctx.
 func (r *Run) Stream(ctx context.Context, write func([]byte) error) (err error) {
-	s := newSpeaker(write)
+	s := newSpeaker(write, r.front.Hub.Shown)
 	defer func() {
 		if p := recover(); p != nil { // a defect of ours costs one run
 			r.front.Log.Error("run panicked", "error", p, "stack", string(debug.Stack()))

@@ -49,7 +49,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 type Options struct {
 	Store       *sqlite.Store
 	Attachments *attach.Store
-	Hub         *hub.Hub
+	Hub         front.Hub
 	Agents      *agents.Agents
 	Secret      string        // that browsers' tokens are signed with; "" = no browser is let in
 	SyncTime    time.Duration // 0 = DefaultSyncTime
@@ -75,7 +75,7 @@ type Front struct {
 
 	mu       sync.Mutex // guards what follows
 	channel  ledger.Channel
-	inbox    *hub.Attachment                  // nil = the channel is disabled
+	inbox    front.Inbox                      // nil = the channel is disabled
 	browsers map[string]map[*browser]struct{} // by conversation
 	asked    map[string]*question             // messages under way, by what the hub knows them by
 	ids      map[ledger.MessageID]*question   // those that are stored
@@ -154,6 +154,10 @@ func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 	f.switching.Lock()
 	defer f.switching.Unlock()
 	f.mu.Lock()
+	if row.Key == f.channel.Key && row.Version < f.channel.Version {
+		f.mu.Unlock()
+		return nil // a newer one takes effect already
+	}
 	f.channel = row
 	inbox := f.inbox
 	on := row.Enabled && !f.closed
@@ -174,7 +178,7 @@ func (f *Front) Changed(ctx context.Context, row ledger.Channel) error {
 // attach puts the front end into its channel's slot. switching must be held.
 func (f *Front) attach(ctx context.Context, row ledger.Channel) error {
 	f.order++
-	inbox, _, err := f.Hub.Attach(ctx, row, f, hub.Info{
+	inbox, err := f.Hub.Attach(ctx, row, f, hub.Info{
 		Transport: "socket.io", Platform: Kind, Protocol: wire.V11, Names: caps.Names(), Declared: caps, Since: time.Now(), Order: f.order,
 		Heard: func() time.Time { return time.UnixMilli(f.heard.Load()) }, Away: agents.Away,
 	})
@@ -251,7 +255,7 @@ func (f *Front) look() {
 // present reports whether an agent is known, and whether it can answer now. Of
 // most kinds that is not known before they are asked.
 func (f *Front) present(name string) (known, connected bool) {
-	if _, known = f.Hub.Agents.Agent(name); !known {
+	if _, known = f.Hub.Roster().Agent(name); !known {
 		return false, false
 	}
 	_, away := f.Hub.AgentAway(name)

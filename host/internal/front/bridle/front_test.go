@@ -103,7 +103,7 @@ func start(t *testing.T, change func(*Options)) *setup {
 	s := &setup{t: t, slow: &slow{make(chan string, 16), make(chan string, 16)}, clock: &clock{}}
 	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Agents: hub.Fixed{"echo": &agent.Echo{}, "slow": s.slow}})
 	a := agents.New(agents.Options{Store: st, Out: h, Board: h})
-	o := Options{Store: st, Attachments: files, Hub: h, Agents: a, Secret: secret, After: s.clock.after}
+	o := Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Agents: a, Secret: secret, After: s.clock.after}
 	if change != nil {
 		change(&o)
 	}
@@ -247,7 +247,7 @@ func TestSyncAnswers(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.ids) == 2
 	})
-	if _, err := s.Hub.Send(t.Context(), s.row(), hub.Outgoing{Conversation: "slow/u1", Message: message.Text("an operator's")}); err != nil {
+	if _, err := s.Hub.(front.Local).Send(t.Context(), s.row(), hub.Outgoing{Conversation: "slow/u1", Message: message.Text("an operator's")}); err != nil {
 		t.Fatal(err)
 	}
 	s.slow.answer <- "to one"
@@ -314,7 +314,7 @@ func TestChannelSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Hub.Update(row)
+		s.Hub.(front.Local).Update(row)
 		if err := s.Changed(t.Context(), row); err != nil {
 			t.Fatal(err)
 		}

@@ -97,8 +97,8 @@ func (h routes) health(w http.ResponseWriter, r *http.Request) error {
 	for _, n := range all {
 		out.BrowserClients += n
 	}
-	for _, name := range h.f.Hub.Agents.Names() {
-		a, _ := h.f.Hub.Agents.Agent(name)
+	for _, name := range h.f.Hub.Roster().Names() {
+		a, _ := h.f.Hub.Roster().Agent(name)
 		if p, ok := a.(hub.Presence); ok {
 			_, away := p.Away()
 			out.AgentConnected = out.AgentConnected || !away
@@ -128,7 +128,7 @@ type listed struct {
 func (h routes) list(w http.ResponseWriter, _ *http.Request, _ *user) error {
 	n := h.f.clients()
 	out := []listed{}
-	for _, name := range h.f.Hub.Agents.Names() {
+	for _, name := range h.f.Hub.Roster().Names() {
 		if _, connected := h.f.present(name); connected && h.f.mayAsk(name) {
 			out = append(out, listed{name, n[name]})
 		}

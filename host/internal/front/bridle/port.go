@@ -42,7 +42,7 @@ func (f *Front) Offer(p hub.Parcel) bool {
 	name, data := "", any(nil)
 	if p.Lossy() {
 		name, data = passing(&p)
-	} else if s := whole(&p); s != nil {
+	} else if s := whole(&p, f.Hub.Shown(&p)); s != nil {
 		name, data = s.Type, s
 		if q != nil && p.ReplyTo != 0 {
 			q.reply(reply{said: s})
@@ -77,8 +77,7 @@ func passing(p *hub.Parcel) (name string, data any) {
 
 // whole is a message as browsers are told it; nil of one that only does something
 // to an earlier one, which Bridle can't show.
-func whole(p *hub.Parcel) *said {
-	m := p.Message()
+func whole(p *hub.Parcel, m *message.Message) *said {
 	if m == nil {
 		return nil
 	}

@@ -36,19 +36,23 @@ func (s *Store) CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.New
 				return err
 			}
 		}
-		by.Target = made.Name
+		by.Target, by.Subject, by.Version = made.Name, made.ID, made.Version
 		return s.audit(ctx, q, by)
 	})
 	return made, err
 }
 
-// UpdateAgent writes the agent's name, config and whether it is enabled. Errors
-// are ErrNotFound, ErrNameTaken, *InUseError of an agent that would lose the name
-// that channels know, and those of storage.
+// UpdateAgent writes the agent's name, config and whether it is enabled, unless the
+// row is not a.Version any more; see Edit. Errors are ErrNotFound, ErrConflict,
+// ErrNameTaken, *InUseError of an agent that would lose the name that channels know,
+// and those of storage.
 func (s *Store) UpdateAgent(ctx context.Context, a ledger.Agent, by ledger.Change) (ledger.Agent, error) {
 	var made ledger.Agent
 	err := s.change(func(q *db.Queries) error {
 		before, err := q.AgentByID(ctx, a.Key)
+		if err == nil && before.Version != a.Version {
+			return ledger.ErrConflict
+		}
 		if err == nil && before.Name != a.Name {
 			if err := unused(ctx, q, before.Name); err != nil {
 				return err
@@ -60,7 +64,7 @@ func (s *Store) UpdateAgent(ctx context.Context, a ledger.Agent, by ledger.Chang
 		}
 		var row db.Agent
 		if err == nil {
-			row, err = q.UpdateAgent(ctx, db.UpdateAgentParams{ID: a.Key, Name: a.Name, Config: stored, Enabled: flag(a.Enabled)})
+			row, err = q.UpdateAgent(ctx, db.UpdateAgentParams{ID: a.Key, Version: a.Version, Name: a.Name, Config: stored, Enabled: flag(a.Enabled)})
 		}
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
@@ -71,25 +75,25 @@ func (s *Store) UpdateAgent(ctx context.Context, a ledger.Agent, by ledger.Chang
 			return fmt.Errorf("update agent: %w", err)
 		}
 		made = s.agent(row)
-		by.Target = made.Name
+		by.Target, by.Subject, by.Version = made.Name, made.ID, made.Version
 		return s.audit(ctx, q, by)
 	})
 	return made, err
 }
 
-// DeleteAgent removes an agent with its keys. Errors are ErrNotFound, *InUseError
-// and those of storage.
+// DeleteAgent removes an agent with its keys, unless the row is not a.Version any
+// more. Errors are ErrNotFound, ErrConflict, *InUseError and those of storage.
 func (s *Store) DeleteAgent(ctx context.Context, a ledger.Agent, by ledger.Change) error {
 	return s.change(func(q *db.Queries) error {
 		if err := unused(ctx, q, a.Name); err != nil {
 			return err
 		}
-		n, err := q.DeleteAgent(ctx, a.Key)
+		n, err := q.DeleteAgent(ctx, db.DeleteAgentParams{ID: a.Key, Version: a.Version})
 		if err != nil {
 			return fmt.Errorf("delete agent: %w", err)
 		}
 		if n == 0 {
-			return ledger.ErrNotFound
+			return outdated(q.AgentByID(ctx, a.Key))
 		}
 		by.Target = a.Name
 		return s.audit(ctx, q, by)
@@ -147,7 +151,7 @@ func (s *Store) agent(r db.Agent) ledger.Agent {
 	clear, fault := s.vault.openConfig(r.Uid, r.Config)
 	return ledger.Agent{
 		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Config: json.RawMessage(clear), Fault: fault, Enabled: r.Enabled != 0,
-		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
+		Version: r.Version, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 	}
 }
 

@@ -19,6 +19,7 @@ func (s *Store) audit(ctx context.Context, q *db.Queries, c ledger.Change) error
 	return q.InsertAudit(ctx, db.InsertAuditParams{
 		At: s.now().UnixMilli(), Actor: c.Actor, Via: c.Via, Remote: c.Remote, Action: c.Action, Target: c.Target, Detail: string(c.Detail),
 		Was: nullJSON(c.Before), Became: nullJSON(c.After),
+		Subject: c.Subject, Version: c.Version,
 	})
 }
 
@@ -48,6 +49,13 @@ func (s *Store) AuditAfter(ctx context.Context, want ledger.AuditQuery, after in
 	return changes(rows, err)
 }
 
+// ChangesSince reads up to n of the changes that a channel or an agent had since its
+// row had a version, newest first.
+func (s *Store) ChangesSince(ctx context.Context, subject string, version int64, n int) ([]ledger.Change, error) {
+	rows, err := s.read.AuditsOfVersions(ctx, db.AuditsOfVersionsParams{Subject: subject, After: version, N: int64(n)})
+	return changes(rows, err)
+}
+
 func auditParams(want ledger.AuditQuery) db.AuditsParams {
 	p := db.AuditsParams{Until: math.MaxInt64, Actor: want.Actor, Action: want.Action, Target: want.Target}
 	if !want.Since.IsZero() {
@@ -68,6 +76,7 @@ func changes(rows []db.Audit, err error) ([]ledger.Change, error) {
 		out[i] = ledger.Change{
 			ID: r.ID, At: time.UnixMilli(r.At).UTC(), Actor: r.Actor, Via: r.Via, Remote: r.Remote, Action: r.Action, Target: r.Target,
 			Detail: json.RawMessage(r.Detail), Before: fromNullJSON(r.Was), After: fromNullJSON(r.Became),
+			Subject: r.Subject, Version: r.Version,
 		}
 	}
 	return out, nil

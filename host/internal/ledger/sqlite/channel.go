@@ -37,24 +37,24 @@ func (s *Store) CreateChannel(ctx context.Context, c ledger.Channel, token *ledg
 				return err
 			}
 		}
-		by.Target = made.Name
+		by.Target, by.Subject, by.Version = made.Name, made.ID, made.Version
 		return s.audit(ctx, q, by)
 	})
 	return made, err
 }
 
-// UpdateChannel writes the channel's policy. Errors are ErrNotFound,
-// ErrNameTaken and those of storage.
+// UpdateChannel writes the channel's policy, unless the row is not c.Version any more;
+// see Edit. Errors are ErrNotFound, ErrConflict, ErrNameTaken and those of storage.
 func (s *Store) UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.Change) (ledger.Channel, error) {
 	var made ledger.Channel
 	err := s.change(func(q *db.Queries) error {
 		row, err := q.UpdateChannel(ctx, db.UpdateChannelParams{
-			ID: c.Key, Name: c.Name, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
+			ID: c.Key, Version: c.Version, Name: c.Name, Enabled: flag(c.Enabled), Agent: c.Agent, Agents: list(c.Agents), Queue: flag(c.Queue),
 			AcceptCapabilities: list(c.Accept), AllowUsers: list(c.Users), Profile: object(c.Profile), QueueLimits: object(c.Limits), RetentionDays: int64(c.Retention), RateLimit: int64(c.Rate),
 		})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return ledger.ErrNotFound
+			return outdated(q.ChannelByID(ctx, c.Key))
 		case breaks(err, "channel.name"):
 			return ledger.ErrNameTaken
 		case err != nil:
@@ -63,7 +63,7 @@ func (s *Store) UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.C
 		if made, err = channel(row); err != nil {
 			return err
 		}
-		by.Target = made.Name
+		by.Target, by.Subject, by.Version = made.Name, made.ID, made.Version
 		return s.audit(ctx, q, by)
 	})
 	select {
@@ -74,7 +74,8 @@ func (s *Store) UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.C
 }
 
 // DeleteChannel removes a channel with its tokens at once, and its messages
-// little by little.
+// little by little, unless the row is not c.Version any more. Errors are ErrNotFound,
+// ErrConflict and those of storage.
 func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.Change) error {
 	chain, err := s.Chain(ctx, c.Key)
 	if err != nil {
@@ -90,8 +91,11 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 		if err := q.DeleteCursor(ctx, c.Key); err != nil {
 			return fmt.Errorf("delete cursor: %w", err)
 		}
-		if err := q.DeleteChannel(ctx, c.Key); err != nil {
+		switch n, err := q.DeleteChannel(ctx, db.DeleteChannelParams{ID: c.Key, Version: c.Version}); {
+		case err != nil:
 			return fmt.Errorf("delete channel: %w", err)
+		case n == 0:
+			return outdated(q.ChannelByID(ctx, c.Key))
 		}
 		by.Target = c.Name
 		if err := s.audit(ctx, q, by); err != nil {
@@ -149,6 +153,7 @@ func (s *Store) Channels(ctx context.Context, after int64, n int) ([]ledger.Chan
 func channel(r db.Channel) (ledger.Channel, error) {
 	c := ledger.Channel{
 		Key: r.ID, ID: r.Uid, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled != 0, Agent: r.Agent, Queue: r.Queue != 0, Retention: int(r.RetentionDays), Rate: int(r.RateLimit),
+		Version:   r.Version,
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(),
 	}
 	for _, f := range []struct {
@@ -183,4 +188,16 @@ func object(v any) string {
 		panic(fmt.Sprintf("store: marshal %T: %v", v, err))
 	}
 	return string(b)
+}
+
+// outdated tells why no row of the version was there to change: its arguments are what
+// a look for the row gave.
+func outdated[T any](_ T, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("look for the row: %w", err)
+	}
+	return ledger.ErrConflict
 }

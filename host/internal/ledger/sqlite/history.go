@@ -18,9 +18,9 @@ func (s *Store) entry(e db.Entry) ledger.Entry {
 	out := ledger.Entry{
 		Row: ledger.Row{
 			ID: ledger.MessageID(e.ID), Direction: ledger.Direction(e.Direction), State: ledger.State(e.State), Reason: ledger.Reason(e.Reason.String),
-			ReplyTo: ledger.MessageID(e.ReplyTo), Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
+			ReplyTo: ledger.MessageID(e.ReplyTo), Turn: e.Turn, Text: e.Text, Status: status(e.Status), Parts: e.Parts, Meta: e.Meta, Notes: e.Notes, PlatformID: e.PlatformID.String, Handle: e.Handle.String,
 		},
-		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Turn: e.Turn, Origin: origin, Lost: lost,
+		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Origin: origin, Lost: lost,
 	}
 	if e.SettledAt.Valid {
 		out.SettledAt = time.UnixMilli(e.SettledAt.Int64).UTC()
@@ -363,5 +363,5 @@ func (s *Store) Entry(r ledger.Row, c *Conversation) (ledger.Entry, error) {
 	if r.Status == "" {
 		r.Status = message.StatusCompleted
 	}
-	return ledger.Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Turn: c.now.turn(), Origin: origin}, err
+	return ledger.Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Origin: origin}, err
 }

@@ -133,6 +133,7 @@ func (w *writer) bind(s insertStmt, p placed) {
 	s.int(int64(c.Chain.next))
 	s.int(int64(r.Direction))
 	s.int(int64(r.State))
+	r.Turn = p.turn
 	s.int(p.turn)
 	s.int(int64(r.ReplyTo))
 	s.text(r.Text)

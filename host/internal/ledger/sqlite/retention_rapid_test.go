@@ -319,7 +319,8 @@ func TestRetentionKeepsWhatItShould(t *testing.T) {
 			"keep": func(t *rapid.T) {
 				ch := rapid.IntRange(0, len(h.rows)-1).Draw(t, "channel")
 				h.rows[ch].Retention = rapid.IntRange(0, 3).Draw(t, "days")
-				if _, err := h.s.UpdateChannel(t.Context(), h.rows[ch], ledger.Change{}); err != nil {
+				var err error
+				if h.rows[ch], err = h.s.UpdateChannel(t.Context(), h.rows[ch], ledger.Change{}); err != nil {
 					t.Fatal(err)
 				}
 			},

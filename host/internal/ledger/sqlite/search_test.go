@@ -208,7 +208,8 @@ func TestSearchForgets(t *testing.T) {
 	}
 	*now = now.Add(48 * time.Hour)
 	old.Retention = 1
-	if _, err := s.UpdateChannel(t.Context(), old, ledger.Change{Actor: "test", Action: "channel.update"}); err != nil {
+	var err error
+	if old, err = s.UpdateChannel(t.Context(), old, ledger.Change{Actor: "test", Action: "channel.update"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.broom.sweepOld(t.Context()); err != nil {

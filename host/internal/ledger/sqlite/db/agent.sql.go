@@ -10,7 +10,7 @@ import (
 )
 
 const agentByID = `-- name: AgentByID :one
-SELECT id, uid, name, kind, config, enabled, created_at FROM agent WHERE id = ?
+SELECT id, uid, name, kind, config, enabled, created_at, version FROM agent WHERE id = ?
 `
 
 func (q *Queries) AgentByID(ctx context.Context, id int64) (Agent, error) {
@@ -24,12 +24,13 @@ func (q *Queries) AgentByID(ctx context.Context, id int64) (Agent, error) {
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }
 
 const agentByRef = `-- name: AgentByRef :one
-SELECT id, uid, name, kind, config, enabled, created_at FROM agent WHERE uid = ?1 OR name = ?1
+SELECT id, uid, name, kind, config, enabled, created_at, version FROM agent WHERE uid = ?1 OR name = ?1
 `
 
 func (q *Queries) AgentByRef(ctx context.Context, ref string) (Agent, error) {
@@ -43,12 +44,13 @@ func (q *Queries) AgentByRef(ctx context.Context, ref string) (Agent, error) {
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }
 
 const agents = `-- name: Agents :many
-SELECT id, uid, name, kind, config, enabled, created_at FROM agent WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, uid, name, kind, config, enabled, created_at, version FROM agent WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type AgentsParams struct {
@@ -73,6 +75,7 @@ func (q *Queries) Agents(ctx context.Context, arg AgentsParams) ([]Agent, error)
 			&i.Config,
 			&i.Enabled,
 			&i.CreatedAt,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -117,11 +120,16 @@ func (q *Queries) ChannelsOfAgent(ctx context.Context, name string) ([]string, e
 }
 
 const deleteAgent = `-- name: DeleteAgent :execrows
-DELETE FROM agent WHERE id = ?
+DELETE FROM agent WHERE id = ? AND version = ?
 `
 
-func (q *Queries) DeleteAgent(ctx context.Context, id int64) (int64, error) {
-	result, err := q.db.ExecContext(ctx, deleteAgent, id)
+type DeleteAgentParams struct {
+	ID      int64
+	Version int64
+}
+
+func (q *Queries) DeleteAgent(ctx context.Context, arg DeleteAgentParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, deleteAgent, arg.ID, arg.Version)
 	if err != nil {
 		return 0, err
 	}
@@ -129,7 +137,7 @@ func (q *Queries) DeleteAgent(ctx context.Context, id int64) (int64, error) {
 }
 
 const insertAgent = `-- name: InsertAgent :one
-INSERT INTO agent (uid, name, kind, config, enabled, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, config, enabled, created_at
+INSERT INTO agent (uid, name, kind, config, enabled, created_at) VALUES (?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, config, enabled, created_at, version
 `
 
 type InsertAgentParams struct {
@@ -159,12 +167,13 @@ func (q *Queries) InsertAgent(ctx context.Context, arg InsertAgentParams) (Agent
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }
 
 const updateAgent = `-- name: UpdateAgent :one
-UPDATE agent SET name = ?, config = ?, enabled = ? WHERE id = ? RETURNING id, uid, name, kind, config, enabled, created_at
+UPDATE agent SET name = ?, config = ?, enabled = ?, version = version + 1 WHERE id = ? AND version = ? RETURNING id, uid, name, kind, config, enabled, created_at, version
 `
 
 type UpdateAgentParams struct {
@@ -172,6 +181,7 @@ type UpdateAgentParams struct {
 	Config  string
 	Enabled int64
 	ID      int64
+	Version int64
 }
 
 func (q *Queries) UpdateAgent(ctx context.Context, arg UpdateAgentParams) (Agent, error) {
@@ -180,6 +190,7 @@ func (q *Queries) UpdateAgent(ctx context.Context, arg UpdateAgentParams) (Agent
 		arg.Config,
 		arg.Enabled,
 		arg.ID,
+		arg.Version,
 	)
 	var i Agent
 	err := row.Scan(
@@ -190,6 +201,7 @@ func (q *Queries) UpdateAgent(ctx context.Context, arg UpdateAgentParams) (Agent
 		&i.Config,
 		&i.Enabled,
 		&i.CreatedAt,
+		&i.Version,
 	)
 	return i, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const audits = `-- name: Audits :many
-SELECT id, at, actor, "action", target, detail, via, remote, was, became FROM audit
+SELECT id, at, actor, "action", target, detail, via, remote, was, became, subject, version FROM audit
 WHERE id < ?1 AND at >= ?2 AND at < ?3
   AND (CAST(?4 AS TEXT) = '' OR actor = CAST(?4 AS TEXT))
   AND (CAST(?5 AS TEXT) = '' OR action = CAST(?5 AS TEXT) OR instr(action, CAST(?5 AS TEXT) || '.') = 1)
@@ -57,6 +57,8 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 			&i.Remote,
 			&i.Was,
 			&i.Became,
+			&i.Subject,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -72,7 +74,7 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 }
 
 const auditsAfter = `-- name: AuditsAfter :many
-SELECT id, at, actor, "action", target, detail, via, remote, was, became FROM audit
+SELECT id, at, actor, "action", target, detail, via, remote, was, became, subject, version FROM audit
 WHERE id > ?1 AND at >= ?2 AND at < ?3
   AND (CAST(?4 AS TEXT) = '' OR actor = CAST(?4 AS TEXT))
   AND (CAST(?5 AS TEXT) = '' OR action = CAST(?5 AS TEXT) OR instr(action, CAST(?5 AS TEXT) || '.') = 1)
@@ -118,6 +120,54 @@ func (q *Queries) AuditsAfter(ctx context.Context, arg AuditsAfterParams) ([]Aud
 			&i.Remote,
 			&i.Was,
 			&i.Became,
+			&i.Subject,
+			&i.Version,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditsOfVersions = `-- name: AuditsOfVersions :many
+SELECT id, at, actor, "action", target, detail, via, remote, was, became, subject, version FROM audit WHERE version > 0 AND subject = ?1 AND version > ?2 ORDER BY version DESC LIMIT ?3
+`
+
+type AuditsOfVersionsParams struct {
+	Subject string
+	After   int64
+	N       int64
+}
+
+func (q *Queries) AuditsOfVersions(ctx context.Context, arg AuditsOfVersionsParams) ([]Audit, error) {
+	rows, err := q.db.QueryContext(ctx, auditsOfVersions, arg.Subject, arg.After, arg.N)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []Audit{}
+	for rows.Next() {
+		var i Audit
+		if err := rows.Scan(
+			&i.ID,
+			&i.At,
+			&i.Actor,
+			&i.Action,
+			&i.Target,
+			&i.Detail,
+			&i.Via,
+			&i.Remote,
+			&i.Was,
+			&i.Became,
+			&i.Subject,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -133,19 +183,21 @@ func (q *Queries) AuditsAfter(ctx context.Context, arg AuditsAfterParams) ([]Aud
 }
 
 const insertAudit = `-- name: InsertAudit :exec
-INSERT INTO audit (at, actor, via, remote, action, target, detail, was, became) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO audit (at, actor, via, remote, action, target, detail, was, became, subject, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 `
 
 type InsertAuditParams struct {
-	At     int64
-	Actor  string
-	Via    string
-	Remote string
-	Action string
-	Target string
-	Detail string
-	Was    sql.NullString
-	Became sql.NullString
+	At      int64
+	Actor   string
+	Via     string
+	Remote  string
+	Action  string
+	Target  string
+	Detail  string
+	Was     sql.NullString
+	Became  sql.NullString
+	Subject string
+	Version int64
 }
 
 func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error {
@@ -159,6 +211,8 @@ func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error 
 		arg.Detail,
 		arg.Was,
 		arg.Became,
+		arg.Subject,
+		arg.Version,
 	)
 	return err
 }

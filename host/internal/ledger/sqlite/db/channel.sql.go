@@ -10,7 +10,7 @@ import (
 )
 
 const channelByID = `-- name: ChannelByID :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id = ?
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE id = ?
 `
 
 func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
@@ -34,12 +34,13 @@ func (q *Queries) ChannelByID(ctx context.Context, id int64) (Channel, error) {
 		&i.Swept,
 		&i.Gone,
 		&i.RateLimit,
+		&i.Version,
 	)
 	return i, err
 }
 
 const channelByKind = `-- name: ChannelByKind :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE kind = ? ORDER BY id LIMIT 1
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE kind = ? ORDER BY id LIMIT 1
 `
 
 func (q *Queries) ChannelByKind(ctx context.Context, kind string) (Channel, error) {
@@ -63,12 +64,13 @@ func (q *Queries) ChannelByKind(ctx context.Context, kind string) (Channel, erro
 		&i.Swept,
 		&i.Gone,
 		&i.RateLimit,
+		&i.Version,
 	)
 	return i, err
 }
 
 const channelByRef = `-- name: ChannelByRef :one
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE uid = ?1 OR name = ?1
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE uid = ?1 OR name = ?1
 `
 
 func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error) {
@@ -92,12 +94,13 @@ func (q *Queries) ChannelByRef(ctx context.Context, ref string) (Channel, error)
 		&i.Swept,
 		&i.Gone,
 		&i.RateLimit,
+		&i.Version,
 	)
 	return i, err
 }
 
 const channels = `-- name: Channels :many
-SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
+SELECT id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version FROM channel WHERE id > ?1 ORDER BY id LIMIT ?2
 `
 
 type ChannelsParams struct {
@@ -132,6 +135,7 @@ func (q *Queries) Channels(ctx context.Context, arg ChannelsParams) ([]Channel, 
 			&i.Swept,
 			&i.Gone,
 			&i.RateLimit,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -157,13 +161,21 @@ func (q *Queries) Cursor(ctx context.Context, channel int64) (string, error) {
 	return value, err
 }
 
-const deleteChannel = `-- name: DeleteChannel :exec
-DELETE FROM channel WHERE id = ?
+const deleteChannel = `-- name: DeleteChannel :execrows
+DELETE FROM channel WHERE id = ? AND version = ?
 `
 
-func (q *Queries) DeleteChannel(ctx context.Context, id int64) error {
-	_, err := q.db.ExecContext(ctx, deleteChannel, id)
-	return err
+type DeleteChannelParams struct {
+	ID      int64
+	Version int64
+}
+
+func (q *Queries) DeleteChannel(ctx context.Context, arg DeleteChannelParams) (int64, error) {
+	result, err := q.db.ExecContext(ctx, deleteChannel, arg.ID, arg.Version)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
 }
 
 const deleteCursor = `-- name: DeleteCursor :exec
@@ -186,7 +198,7 @@ func (q *Queries) DeletePendingOfChannel(ctx context.Context, channel int64) err
 
 const insertChannel = `-- name: InsertChannel :one
 INSERT INTO channel (uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, queue_limits, retention_days, rate_limit, swept, created_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version
 `
 
 type InsertChannelParams struct {
@@ -244,6 +256,7 @@ func (q *Queries) InsertChannel(ctx context.Context, arg InsertChannelParams) (C
 		&i.Swept,
 		&i.Gone,
 		&i.RateLimit,
+		&i.Version,
 	)
 	return i, err
 }
@@ -263,8 +276,9 @@ func (q *Queries) InsertRemoved(ctx context.Context, arg InsertRemovedParams) er
 }
 
 const updateChannel = `-- name: UpdateChannel :one
-UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?
-WHERE id = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit
+UPDATE channel SET name = ?, enabled = ?, agent = ?, agents = ?, queue = ?, accept_capabilities = ?, allow_users = ?, profile = ?, queue_limits = ?, retention_days = ?, rate_limit = ?,
+  version = version + 1
+WHERE id = ? AND version = ? RETURNING id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at, queue_limits, retention_days, swept, gone, rate_limit, version
 `
 
 type UpdateChannelParams struct {
@@ -280,6 +294,7 @@ type UpdateChannelParams struct {
 	RetentionDays      int64
 	RateLimit          int64
 	ID                 int64
+	Version            int64
 }
 
 func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (Channel, error) {
@@ -296,6 +311,7 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		arg.RetentionDays,
 		arg.RateLimit,
 		arg.ID,
+		arg.Version,
 	)
 	var i Channel
 	err := row.Scan(
@@ -316,6 +332,7 @@ func (q *Queries) UpdateChannel(ctx context.Context, arg UpdateChannelParams) (C
 		&i.Swept,
 		&i.Gone,
 		&i.RateLimit,
+		&i.Version,
 	)
 	return i, err
 }

@@ -16,19 +16,22 @@ type Agent struct {
 	Config    string
 	Enabled   int64
 	CreatedAt int64
+	Version   int64
 }
 
 type Audit struct {
-	ID     int64
-	At     int64
-	Actor  string
-	Action string
-	Target string
-	Detail string
-	Via    string
-	Remote string
-	Was    sql.NullString
-	Became sql.NullString
+	ID      int64
+	At      int64
+	Actor   string
+	Action  string
+	Target  string
+	Detail  string
+	Via     string
+	Remote  string
+	Was     sql.NullString
+	Became  sql.NullString
+	Subject string
+	Version int64
 }
 
 type Channel struct {
@@ -49,6 +52,7 @@ type Channel struct {
 	Swept              int64
 	Gone               int64
 	RateLimit          int64
+	Version            int64
 }
 
 type Conversation struct {

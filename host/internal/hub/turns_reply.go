@@ -211,11 +211,7 @@ func (r *reply) broken(text string) *outgoing {
 
 // Typing implements Reply.
 func (r *reply) Typing(on bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.over {
-		r.show(on)
-	}
+	r.show(on, false)
 }
 
 func (r *reply) expectTyping(after time.Duration) {
@@ -225,17 +221,20 @@ func (r *reply) expectTyping(after time.Duration) {
 }
 
 func (r *reply) endTyping() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = true
-	if r.timer != nil {
-		r.timer.Stop()
-	}
-	r.show(false)
+	r.show(false, true)
 }
 
-// show offers a typing frame if that changes anything. The mutex must be held.
-func (r *reply) show(on bool) {
+// show offers a typing frame if that changes anything. After one that is the last,
+// nothing does.
+func (r *reply) show(on, last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	if r.over = last; last && r.timer != nil {
+		r.timer.Stop()
+	}
 	if r.typing != on {
 		r.typing = on
 		r.c.typing(r.job.routing, on)

@@ -16,17 +16,17 @@ type change struct {
 	of   ledger.Direction
 }
 
-// settle commits a message's new state.
-func (q *queue) settle(p Parcel, s ledger.State, why ledger.Reason) {
-	q.settleAs(p, ledger.Settlement{ID: p.ID, State: s, Reason: why})
+// settle commits an outbound message's new state.
+func (q *queue) settle(conv *conversation, id ledger.MessageID, s ledger.State, why ledger.Reason) {
+	q.settleAs(conv, ledger.Settlement{ID: id, State: s, Reason: why})
 }
 
-func (q *queue) settleAs(p Parcel, t ledger.Settlement) {
+func (q *queue) settleAs(conv *conversation, t ledger.Settlement) {
 	if t.State != ledger.Queued {
-		q.change(change{conv: p.conv, to: t, of: ledger.Out})
+		q.change(change{conv: conv, to: t, of: ledger.Out})
 		return
 	}
-	q.putBack(change{conv: p.conv, to: t})
+	q.putBack(change{conv: conv, to: t})
 }
 
 // putBack lets a message that was not queued wait.

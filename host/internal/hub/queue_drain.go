@@ -6,7 +6,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // drainPage is how many queued messages are read, and committed as sent, at a time.
@@ -145,10 +144,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	view := a.view
 	ch.unlock()
 
-	o := &outgoing{message: restore(e), agent: e.Origin.Agent}
-	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
-	row := c.prepare(o, view, routing, conv, a)
-	o.parcel.ID = e.ID
+	o, row := c.stored(&e, &outlook{a: a, view: view})
 	c.hub.Store.Append(&sqlite.Unit{
 		Conversation: conv.Conversation,
 		Settle:       []ledger.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
@@ -162,9 +158,9 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 				switch {
 				case row.State != ledger.Sent:
 				case ch.queue.requeued: // since this one was taken, and it may come before it
-					ch.queue.settle(o.parcel, ledger.Queued, "")
+					ch.queue.settle(conv, e.ID, ledger.Queued, "")
 				default:
-					ch.deliver(o.parcel, r.At())
+					ch.outbox.deliver(conv, o.parcel, r.At())
 				}
 				if ch.attached != nil {
 					r.Later(ch.attached.port)

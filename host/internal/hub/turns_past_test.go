@@ -149,7 +149,7 @@ func TestTurnKnowsItsPlace(t *testing.T) {
 	first := make(chan ledger.MessageID, 2)
 	b := newBedWith(t, sqlite.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
 		var k known
-		k.e, k.err = turn.Envelope(ctx)
+		k.e = turn.Envelope()
 		_, k.handle[0] = turn.Handle(ctx, turn.ID.String())
 		_, k.handle[1] = turn.Handle(ctx, "no id")
 		_, k.handle[2] = turn.Handle(ctx, (turn.ID + 1).String())

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -23,16 +22,34 @@ const streamInterval = 50 * time.Millisecond
 type stream struct {
 	c       *Channel
 	id      ledger.MessageID
+	turn    int64
 	replyTo ledger.MessageID
 	routing wire.Routing
 	draft   *draft // nil = the far end shows streams
 
-	mu   sync.Mutex  // guards what follows
+	mu  sync.Mutex
+	now showing // had by lock alone
+}
+
+// showing is how far a stream has come. Only stream.lock gives it.
+type showing struct {
+	*stream
+
 	text string      // as far as it has come
 	at   time.Time   // of the last frame
 	stop func() bool // ends the wait for the next frame; nil = none is due
 	over bool
 }
+
+// lock waits for the stream's mutex. unlock must follow soon. It may be held while a
+// channel is locked, and not the other way round.
+func (s *stream) lock() *showing {
+	s.mu.Lock()
+	s.now.stream = s
+	return &s.now
+}
+
+func (s *showing) unlock() { s.mu.Unlock() }
 
 // beginStream commits the row of an answer that is about to be streamed; nil if
 // nobody is there who shows it while it is made, or older messages wait.
@@ -53,15 +70,16 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 		return nil, nil
 	}
 	ch.unlock()
-	o := &outgoing{agent: agent}
-	sent, err := c.commit(ctx, conv, o, ledger.Row{
+	w := c.newWaited(conv, &outgoing{agent: agent})
+	w.row[0] = ledger.Row{
 		Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
 		Origin: ledger.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: job.routing.ReplyCtx, Agent: agent}.Append(nil),
-	})
+	}
+	sent, err := w.commit(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &stream{c: c, id: sent.ID, routing: job.routing, replyTo: job.id}, nil
+	return &stream{c: c, id: sent.ID, turn: w.row[0].Turn, routing: job.routing, replyTo: job.id}, nil
 }
 
 // streamed is the metadata of a message that was shown while it was made.
@@ -75,32 +93,32 @@ func streamed(m message.Meta) message.Meta {
 
 // show offers what there is of the text; lossy, and not too often.
 func (s *stream) show(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text = text
-	if s.over || s.stop != nil {
+	now := s.lock()
+	defer now.unlock()
+	now.text = text
+	if now.over || now.stop != nil {
 		return // it goes with what is due
 	}
-	if wait := s.interval() - s.c.hub.Steady().Sub(s.at); wait > 0 {
-		s.stop = s.c.hub.After(wait, s.due)
+	if wait := s.interval() - s.c.hub.Steady().Sub(now.at); wait > 0 {
+		now.stop = s.c.hub.After(wait, s.due)
 		return
 	}
-	s.offer()
+	now.offer()
 }
 
 func (s *stream) due() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stop = nil
-	if !s.over {
-		s.offer()
+	now := s.lock()
+	defer now.unlock()
+	now.stop = nil
+	if !now.over {
+		now.offer()
 	}
 }
 
 func (s *stream) shown() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text
+	now := s.lock()
+	defer now.unlock()
+	return now.text
 }
 
 // interval is how long the far end wants between two frames.
@@ -117,8 +135,8 @@ func (s *stream) interval() time.Duration {
 	return max(streamInterval, asked)
 }
 
-// offer writes the frame. The mutex must be held.
-func (s *stream) offer() {
+// offer writes the frame.
+func (s *showing) offer() {
 	s.at = s.c.hub.Steady()
 	s.written()
 	if s.draft != nil {
@@ -140,11 +158,11 @@ func (s *stream) offer() {
 
 // close stops the frames.
 func (s *stream) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
-	if s.stop != nil {
-		s.stop()
+	now := s.lock()
+	defer now.unlock()
+	now.over = true
+	if now.stop != nil {
+		now.stop()
 	}
 }
 
@@ -157,47 +175,14 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 		return s.endDraft(ctx, conv, o, status)
 	}
 	o.message.Meta = streamed(o.message.Meta)
-	l := c.outlook()
-	row := c.prepare(o, l.view, s.routing, conv, l.a)
-	_ = c.decide(l, conv, o, &row) // the row says what became of it
-	c.addBacklog([]ledger.Row{row}, 1)
-	if row.Offers {
-		c.offers(conv, o)
-	}
-	return s.commit(ctx, conv, o, row, status)
-}
-
-func (s *stream) commit(ctx context.Context, conv *conversation, o *outgoing, row ledger.Row, status message.Status) (Sent, error) {
-	c := s.c
-	row.ID, row.Status, row.ReplyTo = s.id, status, s.replyTo
-	o.ready = time.Now() // its id is as old as its first frame
-	done := make(chan error, 1)
-	c.hub.Store.Append(&sqlite.Unit{
-		Conversation: conv.Conversation,
-		Set:          c.choice(conv, o),
-		Settle: []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
-			Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
-		}}},
-		Done: func(r sqlite.Result) {
-			ch := c.lock()
-			if r.Err == nil {
-				ch.dispatch(o, &row, r.At())
-				if ch.attached != nil {
-					r.Later(ch.attached.port)
-				}
-				ch.ended(conv, row)
-			} else {
-				ch.undo(o, &row)
-			}
-			ch.release(conv)
-			ch.unlock()
-			done <- r.Err
-		},
-	})
-	select {
-	case err := <-done:
-		return Sent{s.id, row.State, o.notes}, err
-	case <-ctx.Done(): // the commit goes on
-		return Sent{}, ctx.Err()
-	}
+	w, l := c.newWaited(conv, o), c.outlook()
+	row := &w.row[0]
+	w.unit.Set, _ = c.plan(&l, conv, o, s.routing, false, row) // the row says what became of it
+	row.ID, row.Turn, row.Status, row.ReplyTo = s.id, s.turn, status, s.replyTo
+	o.parcel.Late = time.Since(s.id.Time()) // its id is as old as its first frame
+	w.ends = true
+	w.unit.Settle = []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
+		Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
+	}}}
+	return w.commit(ctx)
 }

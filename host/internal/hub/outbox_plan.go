@@ -3,7 +3,6 @@ package hub
 import (
 	"encoding/json"
 	"strconv"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
@@ -11,26 +10,12 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// outgoing is one message on its way out.
-type outgoing struct {
-	message message.Message
-	agent   string // who speaks; "" = the host or an operator
-	apart   bool   // it leaves a stream that is open as it is
-	chosen  string // whom the message hands the conversation over to; "" = nobody
-
-	notes  []render.Note
-	parcel Parcel
-	lane   *lane  // reserved for it; nil = none
-	draft  *draft // whose beginning it is; nil = none's
-
-	ready time.Time // when it could be sent; zero = with its id, as nearly always
-}
-
-// prepare plans the message for a view and makes its row, in state sent or failed.
-func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *conversation, a *Attachment) ledger.Row {
-	planned := c.plan(o, v, routing)
+// prepare makes the message's frames for who would take it, and its row, in state
+// sent or failed.
+func (c *Channel) prepare(o *outgoing, l *outlook, routing wire.Routing) ledger.Row {
+	planned := c.render(&o.message, l.view, routing)
 	o.notes = planned.Notes
-	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, conv: conv, planned: a, out: o}
+	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, Message: &o.message, View: l.a.number()}
 	row := ledger.Row{
 		Direction: ledger.Out, State: ledger.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
 		Origin: ledger.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
@@ -53,13 +38,21 @@ func (c *Channel) prepare(o *outgoing, v wire.View, routing wire.Routing, conv *
 	return row
 }
 
-// plan makes the frames for a view.
-func (c *Channel) plan(o *outgoing, v wire.View, routing wire.Routing) render.Planned {
+// stored makes what was stored to go out ready again, for who would take it now.
+func (c *Channel) stored(e *ledger.Entry, l *outlook) (*outgoing, ledger.Row) {
+	o := &outgoing{message: restore(*e), agent: e.Origin.Agent}
+	row := c.prepare(o, l, wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx})
+	row.ID, o.parcel.ID = e.ID, e.ID
+	return o, row
+}
+
+// render makes the message's frames for a view.
+func (c *Channel) render(m *message.Message, v wire.View, routing wire.Routing) render.Planned {
 	room := wire.MaxFrame - routing.Overhead()
 	if v.Protocol != wire.V10 {
 		room -= longestID
 	}
-	return render.Plan(render.Input{Message: c.hub.addressed(&o.message, linkTTL), View: v, Act: render.ActOf(&o.message), Room: room})
+	return render.Plan(render.Input{Message: c.hub.addressed(m, linkTTL), View: v, Act: render.ActOf(m), Room: room})
 }
 
 // longestID is what the id of a frame may take, such as that of the 9,999th of
@@ -67,8 +60,8 @@ func (c *Channel) plan(o *outgoing, v wire.View, routing wire.Routing) render.Pl
 var longestID = wire.IDOverhead(ledger.MessageID(0).String() + "/9999")
 
 // identify gives the frames the message's id, as protocol 1.1 wants it.
-func (p *Parcel) identify() {
-	if p.planned == nil || p.planned.view.Protocol == wire.V10 {
+func (p *Parcel) identify(v wire.View) {
+	if v.Protocol == wire.V10 {
 		return
 	}
 	id := p.ID.String()
@@ -95,13 +88,4 @@ func marshal(v any) []byte {
 		panic("hub: " + err.Error())
 	}
 	return b
-}
-
-// offers remembers what a message offers that is about to be committed, so
-// that the very next frame may answer it.
-func (c *Channel) offers(conv *conversation, o *outgoing) {
-	offer := render.OfferOf(&o.message)
-	ch := c.lock()
-	defer ch.unlock()
-	conv.offer = offer
 }

@@ -22,20 +22,13 @@ type past struct {
 }
 
 // Envelope is the turn's message as those outside the host see it.
-func (t *Turn) Envelope(ctx context.Context) (message.Envelope, error) {
+func (t *Turn) Envelope() message.Envelope {
 	e := message.Envelope{
 		ID: t.Message.ID, Role: t.Message.Role, Status: t.Message.Status, CreatedAt: t.ID.Time().UTC().Format(message.TimeFormat),
 		Parts: t.Message.All(), Metadata: t.Message.Meta,
 	}
-	if t.past.c == nil {
-		return e, nil
-	}
-	row, err := t.past.c.hub.Store.Message(ctx, t.ID)
-	if err != nil {
-		return e, fmt.Errorf("read the turn's message: %w", err)
-	}
-	e.SessionID, e.TurnIndex = t.Session(), row.Turn
-	return e, nil
+	e.SessionID, e.TurnIndex = t.Session(), t.Index
+	return e
 }
 
 // Session is the conversation's id, which no other conversation of the host has.

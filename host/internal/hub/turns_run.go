@@ -29,6 +29,7 @@ type turnJob struct {
 	listed bool      // the disk knows that it waits for its agent
 	told   bool      // the user was told
 	late   int       // attempts that were not answered in time
+	index  int64     // of it in its conversation
 }
 
 // recovered is the turn of a message that was open when the host stopped.
@@ -50,7 +51,7 @@ func (h *Hub) recovered(ctx context.Context, e ledger.OpenMessage) (turnJob, err
 // repeat is the turn of a message that is handed over once more.
 func repeat(e ledger.Entry) turnJob {
 	return turnJob{
-		id: e.ID, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
+		id: e.ID, index: e.Turn, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
 		routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
 		message: restore(e),
 	}
@@ -239,7 +240,7 @@ func (c *Channel) turn(ctx context.Context, r *reply) error {
 	}
 	ch.unlock()
 	t := Turn{
-		ID: job.id, Repeated: job.repeated, Late: job.late, Channel: channel, Conversation: r.conv.Key, UserID: job.userID, UserName: job.userName,
+		ID: job.id, Index: job.index, Repeated: job.repeated, Late: job.late, Channel: channel, Conversation: r.conv.Key, UserID: job.userID, UserName: job.userName,
 		Message: job.message, Caps: caps, past: past{c, r.conv, r},
 	}
 	t.Message.ID = job.id.String()

@@ -156,10 +156,7 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 		done <- err
 		return 0
 	}
-	o := &outgoing{message: restore(e), agent: e.Origin.Agent}
-	routing := wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}
-	row := c.prepare(o, j.view, routing, j.conv, j.a)
-	o.parcel.ID = j.id
+	o, row := c.stored(&e, &outlook{a: j.a, view: j.view})
 	t := ledger.Settlement{ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == ledger.Sent}
 	ch := c.lock()
 	if len(ch.queue.stuck[j.id]) > 0 { // or it could not be
@@ -206,7 +203,7 @@ func (q *queue) taken(j laneJob, o *outgoing, t ledger.Settlement, r sqlite.Resu
 		q.forget(j.l)
 	case !current:
 		q.backlog--
-		q.settleAs(o.parcel, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
+		q.settleAs(j.conv, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
 	default:
 		q.backlog--
 		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)

@@ -52,13 +52,11 @@ func (q *queue) forget(l *lane) {
 
 // reserve keeps the conversation's lane for a message that is about to be
 // committed; false if the message must wait.
-func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
-	ch := c.lock()
-	defer ch.unlock()
-	if !ch.queue.loaded {
+func (q *queue) reserve(conv *conversation, o *outgoing) bool {
+	if !q.loaded {
 		return false
 	}
-	l := ch.queue.laneOf(conv)
+	l := q.laneOf(conv)
 	if !l.Reserve() {
 		return false
 	}
@@ -66,48 +64,34 @@ func (c *Channel) reserve(conv *conversation, o *outgoing) bool {
 	return true
 }
 
-// undo forgets what was meant to become of a row that was not committed.
-func (ch *locked) undo(o *outgoing, row *ledger.Row) {
-	switch {
-	case row.State == ledger.Queued:
-		ch.queue.backlog--
-	case o.lane != nil:
-		o.lane.Release()
-		ch.queue.mayTake(o.lane)
-		ch.queue.forget(o.lane)
-	}
-}
-
 // launch puts a committed message in flight that the lane was reserved for.
 func (q *queue) launch(o *outgoing) {
 	p := o.parcel
-	if q.lanes[p.conv.Key] != o.lane || !q.taker().acked() { // whoever it was for is gone
-		q.settle(p, ledger.Queued, "")
+	l := o.lane
+	if q.lanes[l.conv.Key] != l || !q.taker().acked() { // whoever it was for is gone
+		q.settle(l.conv, p.ID, ledger.Queued, "")
 		return
 	}
-	if first, ok := o.lane.First(); ok && first < p.ID {
+	if first, ok := l.First(); ok && first < p.ID {
 		// It was on its way to the queue, not committed yet, when the lane looked
 		// empty to this one.
-		o.lane.Release()
-		q.settle(p, ledger.Queued, "")
+		l.Release()
+		q.settle(l.conv, p.ID, ledger.Queued, "")
 		return
 	}
-	o.lane.Start(p.ID)
-	q.fly(o.lane, p)
+	l.Start(p.ID)
+	q.fly(l, p)
 }
 
 // fly writes the first frame of what the lane has in flight that is not
 // acknowledged.
 func (q *queue) fly(l *lane, p Parcel) {
 	a := q.taker()
-	if p.planned != a {
-		planned := q.c.plan(p.out, a.view, p.Routing)
-		if p.Frames, p.planned = planned.Frames, a; planned.TooLarge {
-			q.finish(l, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
-			return
-		}
+	if !q.outbox.fit(&p, a) {
+		q.finish(l, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
+		return
 	}
-	p.identify()
+	p.identify(a.view)
 	l.parcel, l.handle = p, ""
 	q.flights[p.ID] = l
 	if l.first == p.ID && l.frame < len(p.Frames) { // else it is made of other frames by now
@@ -124,14 +108,14 @@ func (q *queue) offerFrame(l *lane) {
 		return
 	}
 	one := l.parcel
-	one.tracked = true
+	one.Tracked = true
 	one.Frames = one.Frames[frame : frame+1]
 	l.sent = time.Now()
-	if !l.parcel.planned.port.Offer(one) {
-		l.parcel.planned.refused = true // its end, which is near, takes everything back
+	if !q.attached.port.Offer(one) {
+		q.attached.refused = true // its end, which is near, takes everything back
 		return
 	}
-	q.lastSent = l.sent
+	q.outbox.lastSent = l.sent
 }
 
 // Acknowledge takes the adapter's word on a frame.
@@ -220,9 +204,7 @@ func (q *queue) note(l *lane, handle string) {
 func (q *queue) finish(l *lane, s ledger.State, why ledger.Reason, life []ledger.Life) {
 	id, _ := l.Flight()
 	delete(q.flights, id)
-	if d := q.drafts[id]; d != nil {
-		d.know(l.handle)
-	}
+	q.outbox.know(id, l.handle)
 	l.Settle()
 	if s == ledger.Delivered {
 		q.arrived(&l.parcel, q.lastAck)
@@ -296,7 +278,7 @@ func (q *queue) ground() {
 	for id, l := range q.flights {
 		delete(q.flights, id)
 		_, frame := l.Flight()
-		q.settleAs(l.parcel, ledger.Settlement{
+		q.settleAs(l.conv, ledger.Settlement{
 			ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "session lost"}},
 		})
 	}

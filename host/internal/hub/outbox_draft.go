@@ -29,9 +29,12 @@ type draft struct {
 	handle string        // guarded by the channel's mutex; "" = none: it can't be edited
 }
 
-// know takes note of how the far end calls the beginning. The channel's mutex must
-// be held.
-func (d *draft) know(handle string) {
+// know takes note of how the far end calls the beginning of a draft, if it is one's.
+func (b *outbox) know(id ledger.MessageID, handle string) {
+	d := b.drafts[id]
+	if d == nil {
+		return
+	}
 	select {
 	case <-d.known:
 	default:
@@ -45,16 +48,19 @@ func (d *draft) know(handle string) {
 func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJob, agent, text string) (*stream, error) {
 	o := &outgoing{message: message.Text(text), agent: agent}
 	o.message.Meta = message.Meta{message.MetaDraft: json.RawMessage("true")}
-	s := &stream{c: c, routing: job.routing, replyTo: job.id, text: text, at: c.hub.Steady(), draft: &draft{known: make(chan struct{})}}
-	l := c.outlook()
-	row := c.prepare(o, l.view, job.routing, conv, l.a)
-	if row.State == ledger.Failed || text == "" || !c.reserve(conv, o) {
-		c.release(conv)
+	s := &stream{c: c, routing: job.routing, replyTo: job.id, draft: &draft{known: make(chan struct{})}}
+	s.now.text, s.now.at = text, c.hub.Steady()
+	w, l := c.newWaited(conv, o), c.outlook()
+	w.row[0] = c.prepare(o, &l, job.routing)
+	ch := c.lock()
+	if w.row[0].State == ledger.Failed || text == "" || !ch.queue.reserve(conv, o) {
+		ch.release(conv)
+		ch.unlock()
 		return nil, nil
 	}
-	row.Tracked = true
-	o.draft = s.draft
-	sent, err := c.commit(ctx, conv, o, row)
+	ch.unlock()
+	w.row[0].Tracked, o.draft = true, s.draft
+	sent, err := w.commit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +68,8 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 	return s, nil
 }
 
-// offerDraft writes an edit, if it is known how. The stream's mutex must be held.
-func (s *stream) offerDraft() {
+// offerDraft writes an edit, if it is known how.
+func (s *showing) offerDraft() {
 	select {
 	case <-s.draft.known:
 	default:
@@ -96,7 +102,7 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 	stop()
 	ch := c.lock()
 	handle := s.draft.handle
-	delete(ch.queue.drafts, s.id)
+	delete(ch.outbox.drafts, s.id)
 	rest, more := beyondText(&o.message)
 	if more {
 		conv.held++ // for what comes behind it

@@ -14,13 +14,10 @@ var errOver = errors.New("the turn is over: its last answer was given")
 // lastAnswer is the answer that ends a turn, on its way to the disk. Nobody
 // waits for it: so answers of one conversation share commits, as questions do.
 type lastAnswer struct {
-	c      *Channel
-	conv   *conversation // held, as long as its turn is not over
+	post   // its conversation is held as long as its turn is not over
 	job    *turnJob
-	o      *outgoing
-	unit   sqlite.Unit
-	row    [1]ledger.Row
 	stored func(ledger.MessageID, error)
+	kept   bool // the disk did not take it yet
 }
 
 // Last implements Reply.
@@ -42,7 +39,7 @@ func (r *reply) Last(ctx context.Context, m message.Message, stored func(ledger.
 	r.mu.Lock()
 	r.last = true
 	r.mu.Unlock()
-	r.c.post(&lastAnswer{c: r.c, conv: r.conv, job: &r.job, o: o, stored: stored})
+	r.c.post(&lastAnswer{post: post{c: r.c, conv: r.conv, o: o}, job: &r.job, stored: stored})
 	return nil
 }
 
@@ -57,49 +54,34 @@ func (r *reply) busy() bool {
 
 // post begins the commit.
 func (c *Channel) post(p *lastAnswer) {
+	p.by = p
 	l := c.outlook()
-	p.row[0] = c.prepare(p.o, l.view, p.job.routing, p.conv, l.a)
-	_ = c.decide(l, p.conv, p.o, &p.row[0]) // the row says what became of it
+	p.unit.Set, _ = c.plan(&l, p.conv, p.o, p.job.routing, false, &p.row[0]) // the row says what became of it
 	p.row[0].ReplyTo = p.job.id
-	if p.row[0].Offers {
-		c.offers(p.conv, p.o)
-	}
-	p.unit = sqlite.Unit{Conversation: p.conv.Conversation, Out: p.row[:], Set: c.choice(p.conv, p.o), Done: p.done}
 	ch := c.lock()
 	defer ch.unlock()
-	ch.queue.countBacklog(p.unit.Out, 1)
 	p.conv.posted++
 	p.unit.Behind, p.conv.newest = p.conv.newest, &p.unit
-	c.hub.Store.Append(&p.unit)
+	p.append()
 }
 
-// done runs on the writer after the commit.
-func (p *lastAnswer) done(r sqlite.Result) {
-	c := p.c
-	ch := c.lock()
+// committed implements poster.
+func (p *lastAnswer) committed(ch *locked, err error) {
 	if p.conv.newest == &p.unit {
 		p.conv.newest = nil
 	}
-	if r.Err == nil {
-		ch.dispatch(p.o, &p.row[0], r.At())
-		if ch.attached != nil {
-			r.Later(ch.attached.port)
-		}
-		p.over(ch, nil)
-	} else {
-		ch.undo(p.o, &p.row[0])
-		if sqlite.Failing(r.Err) && c.hub.ctx.Err() == nil {
-			ch.turns.keepUnstored(p)
-			ch.unlock()
-			return
-		}
-		p.over(ch, r.Err)
+	if p.kept = sqlite.Failing(err) && p.c.hub.ctx.Err() == nil; p.kept {
+		ch.turns.keepUnstored(p)
+		return
 	}
-	ch.unlock()
-	if r.Err == nil && c.hub.Events.wanted() {
-		c.hub.created(c, p.conv, ledger.Row{}, p.unit.Out)
+	p.end(ch, err)
+}
+
+// over implements poster.
+func (p *lastAnswer) over(err error) {
+	if !p.kept {
+		p.tell(p.row[0].ID, err)
 	}
-	p.tell(p.row[0].ID, r.Err)
 }
 
 func (p *lastAnswer) tell(id ledger.MessageID, err error) {
@@ -108,8 +90,8 @@ func (p *lastAnswer) tell(id ledger.MessageID, err error) {
 	}
 }
 
-// over ends the turn.
-func (p *lastAnswer) over(ch *locked, err error) {
+// end ends the turn.
+func (p *lastAnswer) end(ch *locked, err error) {
 	ch.turns.end(p.conv, p.job.id, err == nil && !p.job.repeated && !p.job.listed, err)
 	p.conv.posted--
 	p.conv.turns--
@@ -139,7 +121,7 @@ func (c *Channel) storeUnstored(conv *conversation) {
 			return c.send(ctx, conv, p.o, &p.job.routing, p.job.id, false)
 		})
 		ch = c.lock()
-		p.over(ch, err)
+		p.end(ch, err)
 		ch.unlock()
 		p.tell(sent.ID, err)
 		ch = c.lock()

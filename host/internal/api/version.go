@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+)
+
+// tagged is an answer that shows a version of a row.
+type tagged[T any] struct {
+	ETag string `header:"ETag" doc:"The version of what can be changed: for If-Match"`
+	Body T
+}
+
+// IfMatch is which version a request wants to change.
+type IfMatch struct {
+	IfMatch string `header:"If-Match" doc:"ETag of the version that you know: if it is not the newest any more, the answer is 412 and says what changed, and nothing is done"`
+}
+
+// Changed is a change that somebody else made of a channel or an agent.
+type Changed struct {
+	At     Time            `json:"at"`
+	Actor  string          `json:"actor,omitempty" doc:"As the audit log has it; absent for who may not read that"`
+	Action string          `json:"action"`
+	Before json.RawMessage `json:"before" doc:"The fields that changed, as they were; null = the log does not say"`
+	After  json.RawMessage `json:"after" doc:"The fields that changed, as they are"`
+}
+
+// staleProblem is the problem of a request that knows an older version.
+type staleProblem struct {
+	huma.ErrorModel
+	ETag    string    `json:"etag" doc:"Of the newest version"`
+	Changes []Changed `json:"changes" doc:"Since the version that the request knows, newest first"`
+}
+
+// maxChanges is how many changes a stale request is told of.
+const maxChanges = 50
+
+// tagPrefix begins the tags of one channel or agent, so that the tag of one that was
+// deleted does not match its successor of the same name.
+func tagPrefix(id string) string { return id[:min(8, len(id))] + "-" }
+
+// tagOf is the entity tag of a version of a channel or agent.
+func tagOf(id string, version int64) string {
+	return `"` + tagPrefix(id) + strconv.FormatInt(version, 10) + `"`
+}
+
+// known is the newest version of a channel or agent that the request names; 0 = it
+// names others only. any: whichever it is.
+func (m IfMatch) known(id string) (version int64, any bool) {
+	for tag := range strings.SplitSeq(m.IfMatch, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" {
+			return 0, true
+		}
+		if n, ok := strings.CutPrefix(strings.Trim(tag, `"`), tagPrefix(id)); ok {
+			v, _ := strconv.ParseInt(n, 10, 64)
+			version = max(version, v)
+		}
+	}
+	return version, m.IfMatch == ""
+}
+
+// check is nil if the request may change this version; else it is a problem that says
+// what has changed since the version that it knows.
+func (s *server) check(ctx context.Context, m IfMatch, id string, version int64) error {
+	known, any := m.known(id)
+	if any || known == version {
+		return nil
+	}
+	var changes []ledger.Change
+	if known > 0 && known < version {
+		var err error
+		if changes, err = s.Store.ChangesSince(ctx, id, known, maxChanges); err != nil {
+			return err
+		}
+	}
+	h := holderOf(ctx)
+	named := h.May(auth.ScopeAdmin) && !h.Limited() // as for the audit log
+	p := &staleProblem{ETag: tagOf(id, version), Changes: []Changed{}}
+	p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
+	p.Detail = "header.If-Match: it was changed since the version that you know: read it again"
+	seen := map[string]bool{}
+	for _, c := range changes {
+		one := Changed{At: timeOf(c.At), Action: c.Action, Before: orNull(c.Before), After: orNull(c.After)}
+		by := ""
+		if named {
+			one.Actor, by = c.Actor, " by "+c.Actor
+		}
+		p.Changes = append(p.Changes, one)
+		var after map[string]json.RawMessage
+		if json.Unmarshal(one.After, &after) != nil {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(after)) {
+			if seen[name] { // by a newer change
+				continue
+			}
+			seen[name] = true
+			p.Errors = append(p.Errors, &huma.ErrorDetail{
+				Location: "body." + name, Message: fmt.Sprintf("was changed to %s%s at %s", clip(string(after[name])), by, one.At.UTC().Format("2006-01-02 15:04:05 MST")),
+			})
+		}
+	}
+	return huma.ErrorWithHeaders(p, http.Header{"ETag": {p.ETag}})
+}
+
+func orNull(b json.RawMessage) json.RawMessage {
+	if b == nil {
+		return json.RawMessage("null")
+	}
+	return b
+}

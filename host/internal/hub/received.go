@@ -1,0 +1,57 @@
+package hub
+
+import (
+	"errors"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+)
+
+// done runs on the writer after the commit.
+func (f *inbound) done(r sqlite.Result) {
+	c := f.a.channel
+	kept := r.Err == nil || errors.Is(r.Err, ledger.ErrDuplicate)
+	if kept { // acknowledged, then answered
+		f.a.port.Settled(f.ref, nil)
+		f.follow(r.Err != nil)
+	}
+	ch := c.lock()
+	for i := range f.sent {
+		ch.outbox.settle(f.conv, &f.sent[i], &f.unit.Out[i], r)
+	}
+	if r.Err == nil {
+		ch.count().Received++
+		ch.count().failed(Outcome{ledger.In, f.row.State, f.row.Reason})
+		if f.turn != nil {
+			f.turn.id, f.turn.index = f.row.ID, f.row.Turn
+			ch.turns.interrupt(f.conv)
+			ch.turns.start(f.conv, *f.turn)
+		} else {
+			ch.over(f.row.ID, f.row.Reason)
+			ch.release(f.conv)
+		}
+	} else {
+		if f.turn != nil {
+			f.conv.turns--
+		}
+		if !kept {
+			ch.count().Refused++
+		}
+		ch.release(f.conv)
+	}
+	ch.unlock()
+	if r.Err == nil && f.unit.Set != nil {
+		c.reroute()
+	}
+	if !kept {
+		f.a.port.Settled(f.ref, refusal())
+		return
+	}
+	r.Later(f.a.port)
+	if c.hub.Events.wanted() {
+		c.hub.created(c, f.conv, f.row, f.unit.Out)
+	}
+	if r.Err == nil {
+		f.free()
+	}
+}
