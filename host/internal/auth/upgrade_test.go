@@ -195,7 +195,7 @@ func wantNewIDs(t *testing.T, s *sqlite.Store) {
 			t.Errorf("%v has the secret of another: %v", of, err)
 		}
 	}
-	if err := s.DeleteAgent(t.Context(), ledger.Agent{Key: 2, Name: "a2"}, change); err != nil {
+	if err := s.DeleteAgent(t.Context(), ledger.Agent{Key: 2, Name: "a2", Version: 1}, change); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := s.Credentials(t.Context(), ledger.OfAgent(2), 0, 10); err != nil || len(left) != 0 {
