@@ -9,6 +9,7 @@ import (
 	"net/http"
 	neturl "net/url"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,6 +49,7 @@ type WebSocket struct {
 	socket *socket
 	host   bool           // this is the host's end, which does not mask what it writes
 	frame  *[]byte        // the buffer of the frame that Read returned last
+	pings  atomic.Uint32  // how many were sent: the latest one's number, which its answer repeats
 	asked  steady.Moment  // when the latest ping was sent …
 	round  atomic.Int64   // … and how long the latest answer took, in nanoseconds; 0 = none came yet
 	closed atomic.Bool    // Close was called …
@@ -120,8 +122,11 @@ func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 	s.heard.Note()
 	ws.SetReadLimit(wire.MaxFrame)
 	c := &WebSocket{ws: ws, socket: s}
-	ws.SetPongHandler(func(string) error {
-		if took, ok := c.asked.Take(); ok { // else it answers nothing
+	ws.SetPongHandler(func(number string) error {
+		if number != c.ping() { // it answers nothing, or an older one
+			return nil
+		}
+		if took, ok := c.asked.Take(); ok {
 			c.round.Store(int64(took))
 		}
 		return nil
@@ -262,9 +267,13 @@ func slow(err error) error {
 
 // Ping implements Conn.
 func (c *WebSocket) Ping() error {
+	c.pings.Add(1)
 	c.asked.Note()
-	return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(LingerTimeout))
+	return c.ws.WriteControl(websocket.PingMessage, []byte(c.ping()), time.Now().Add(LingerTimeout))
 }
+
+// ping is what the latest ping carries.
+func (c *WebSocket) ping() string { return strconv.FormatUint(uint64(c.pings.Load()), 10) }
 
 // RoundTrip is how long the peer took to answer the latest ping that it
 // answered; 0 = not known yet.

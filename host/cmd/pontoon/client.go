@@ -146,13 +146,13 @@ func (c *client) call(ctx context.Context, method, path string, in any) (json.Ra
 	if err != nil {
 		return nil, err
 	}
-	return answerOf(resp)
+	defer func() { _ = resp.Body.Close() }()
+	return readAnswer(resp.Body)
 }
 
-// answerOf reads an answer's JSON.
-func answerOf(resp *http.Response) (json.RawMessage, error) {
-	defer func() { _ = resp.Body.Close() }()
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+// readAnswer reads an answer's JSON.
+func readAnswer(body io.Reader) (json.RawMessage, error) {
+	b, err := io.ReadAll(io.LimitReader(body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}

@@ -54,7 +54,8 @@ func (c *client) upload(ctx context.Context, channel, file string) (made attach.
 	if err != nil {
 		return made, err
 	}
-	raw, err := answerOf(resp)
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := readAnswer(resp.Body)
 	if err != nil {
 		return made, err
 	}

@@ -245,7 +245,7 @@ func (e *stream) resumeOnly(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		more = len(page) == 500
+		more = ledger.PageFull(page, 500)
 		for _, m := range page {
 			if before = m.ID; m.ID <= e.last {
 				more = false

@@ -94,7 +94,9 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 		out.Messages[i] = s.showMessage(e)
 		s.pace(i)
 	}
-	out.NextCursor = in.next(len(entries), func() int64 { return int64(entries[len(entries)-1].ID) })
+	if ledger.PageFull(entries, in.Limit) {
+		out.NextCursor = ledger.Cursor(int64(entries[len(entries)-1].ID))
+	}
 	return &body[messageList]{out}, nil
 }
 

@@ -241,14 +241,15 @@ func (h *host) history(c ledger.Channel) []ledger.Entry {
 	h.t.Helper()
 	const page = 10_000
 	var entries []ledger.Entry
-	for last := ledger.MessageID(0); len(entries)%page == 0; last = entries[len(entries)-1].ID {
+	for last, full := ledger.MessageID(0), true; full; {
 		more, err := h.store.Before(context.Background(), ledger.Scope{Channel: c.Key}, last, page)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if entries = append(entries, more...); len(more) == 0 {
-			break
+		if full = ledger.PageFull(more, page); len(more) > 0 {
+			last = more[len(more)-1].ID
 		}
+		entries = append(entries, more...)
 	}
 	slices.Reverse(entries)
 	return entries

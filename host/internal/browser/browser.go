@@ -23,13 +23,15 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 	"go.uber.org/goleak"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // Program is the browser. Tests fail without it.
 const Program = "/usr/bin/chromium"
 
 // within bounds everything that a test waits for.
-const within = 40 * time.Second
+const within = await.Limit
 
 var chromium = struct {
 	sync.Mutex

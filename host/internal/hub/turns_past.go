@@ -70,7 +70,7 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 	}
 	scope := ledger.Scope{Channel: t.past.c.tail.Channel, Conversation: &t.past.conv.Key}
 	before := ledger.MessageID(0)
-	for seen := 0; len(h.out) < n && seen < maxHistory; {
+	for seen := 0; len(h.out) < n && seen < maxHistory && h.size < ledger.PageBytes; {
 		page, err := t.past.c.hub.Store.Before(ctx, scope, before, min(2*n, 100))
 		if err != nil {
 			return nil, fmt.Errorf("read history: %w", err)
@@ -80,6 +80,7 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 		}
 		for i := range page {
 			h.add(&page[i])
+			h.size += page[i].Size()
 		}
 		seen += len(page)
 		before = page[len(page)-1].ID
@@ -92,6 +93,7 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 type history struct {
 	t     *Turn
 	n     int
+	size  int // bytes of the messages that were looked at
 	out   []message.Message
 	gone  map[string]bool            // ids of messages that were taken back
 	edits map[string]message.Message // what messages say by now, by id

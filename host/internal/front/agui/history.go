@@ -59,7 +59,7 @@ func (f *Front) History(ctx context.Context, h auth.Holder, thread string, befor
 			said = append(said, f.said(entries[i])...)
 		}
 	}
-	if len(entries) == n {
+	if ledger.PageFull(entries, n) {
 		next = entries[n-1].ID
 	}
 	return said, next, nil

@@ -158,7 +158,7 @@ func (r *Run) answers(ctx context.Context, e ledger.Entry) ([]ledger.Entry, erro
 			}
 			before = m.ID
 		}
-		if len(page) < historyPage {
+		if !ledger.PageFull(page, historyPage) {
 			break
 		}
 	}

@@ -73,7 +73,8 @@ func (s *Store) one(r db.Entry, err error) (ledger.Entry, error) {
 	return s.entry(r), nil
 }
 
-// Before reads up to n messages of the scope, newest first. Of the page before,
+// Before reads up to n messages of the scope, newest first, and ledger.PageBytes of
+// them: see ledger.PageFull. Of the page before,
 // before is the last message; 0 starts at the newest.
 func (s *Store) Before(ctx context.Context, in ledger.Scope, before ledger.MessageID, n int) ([]ledger.Entry, error) {
 	w := walk{Scope: in, keys: map[int64]string{}}
@@ -85,7 +86,7 @@ func (s *Store) Before(ctx context.Context, in ledger.Scope, before ledger.Messa
 	out := make([]ledger.Entry, 0, min(n, 50))
 	err = s.walkers.within(ctx, func(r *reader) error {
 		next, err := w.begin(r, head, int64(before))
-		for err == nil && next != 0 && len(out) < n {
+		for size := 0; err == nil && next != 0 && len(out) < n && size < ledger.PageBytes; {
 			if err = s.walkers.stopped(ctx); err != nil {
 				return err
 			}
@@ -95,6 +96,7 @@ func (s *Store) Before(ctx context.Context, in ledger.Scope, before ledger.Messa
 				continue
 			}
 			out = append(out, s.entry(row))
+			size += out[len(out)-1].Size()
 			if len(out)%rowsAtOnce == rowsAtOnce-1 {
 				s.GiveWay()
 			}
