@@ -11,7 +11,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
-	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
@@ -56,7 +55,7 @@ func checkBackup(dir string) finding {
 }
 
 func checkSpace(dir string) finding {
-	space, err := disk.In(dir)
+	space, err := sqlite.SpaceIn(dir)
 	f := finding{checkOK, "free space", fmt.Sprintf("%s for the data directory, %s of it kept back", size(int64(space.Free)), size(int64(space.Spare)))}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -71,7 +72,11 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	scope := ledger.Scope{Channel: row.Key}
+	chain, err := s.Store.Chain(ctx, row.Key)
+	if err != nil {
+		return nil, s.fault(err, "channel "+in.ID)
+	}
+	scope := sqlite.Scope{Chain: chain}
 	if in.Conversation.set {
 		scope.Conversation = &in.Conversation.value
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // LinkFile holds, in the data directory, the address at which the operator is
@@ -43,7 +44,7 @@ type Account struct {
 
 // AccountOptions are what an account works on; all are needed.
 type AccountOptions struct {
-	Store    Ledger
+	Store    *sqlite.Store
 	Dir      string                   // data directory
 	URL      func(code string) string // where the operator is set up
 	Limiter  Limiter

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Grant is what a token opens.
@@ -29,7 +30,7 @@ type AgentGrant struct {
 type Gate struct {
 	Failures Failures // of all that was refused here, and wherever else somebody asks to be let in
 
-	store Ledger
+	store *sqlite.Store
 	now   func() time.Time
 
 	mu     sync.Mutex  // guards what follows
@@ -38,7 +39,7 @@ type Gate struct {
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
-func NewGate(s Ledger, now func() time.Time) *Gate {
+func NewGate(s *sqlite.Store, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}

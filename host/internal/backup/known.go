@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
@@ -60,7 +59,7 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 }
 
 func enoughRoom(dir string) error {
-	space, err := disk.In(dir)
+	space, err := sqlite.SpaceIn(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -128,7 +129,7 @@ type post struct {
 	conv *conversation // held
 	o    *outgoing
 	row  [1]ledger.Row
-	unit ledger.Unit
+	unit sqlite.Unit
 	by   poster
 	ends bool // it ends a stream, whose row is there: unit settles what it says
 }
@@ -144,11 +145,11 @@ type poster interface {
 
 // append begins the commit of a message that was planned.
 func (p *post) append() {
-	p.unit.Conversation = p.conv.Conversation
+	p.unit.Conversation, p.unit.Done = p.conv.Conversation, p.done
 	if !p.ends {
 		p.unit.Out = p.row[:]
 	}
-	p.c.hub.Store.Append(&p.unit, p.done)
+	p.c.hub.Store.Append(&p.unit)
 }
 
 // waited is a post whose sender waits.

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // done runs on the writer after the commit.
-func (p *post) done(r ledger.Result) {
+func (p *post) done(r sqlite.Result) {
 	c := p.c
 	ch := c.lock()
 	ch.outbox.settle(p.conv, p.o, &p.row[0], r)
@@ -25,7 +26,7 @@ func (p *post) done(r ledger.Result) {
 
 // settle ends what plan began: the message is dispatched, or what was booked for it
 // is undone.
-func (b *outbox) settle(conv *conversation, o *outgoing, row *ledger.Row, r ledger.Result) {
+func (b *outbox) settle(conv *conversation, o *outgoing, row *ledger.Row, r sqlite.Result) {
 	if r.Err != nil {
 		b.undo(o, row)
 		return

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -20,10 +21,9 @@ type inbound struct {
 
 	asked message.Message // by the user, with addresses as they are stored
 	given Turn            // to an agent that answers at once
-	unit  ledger.Unit
-	told  func(ledger.Result) // done, made once
-	sent  []outgoing          // answers in the same commit
-	turn  *turnJob            // started after the commit; nil = none
+	unit  sqlite.Unit
+	sent  []outgoing // answers in the same commit
+	turn  *turnJob   // started after the commit; nil = none
 
 	// Room for the one answer that there usually is, or for the turn.
 	oneRow  [1]ledger.Row
@@ -38,15 +38,15 @@ func newInbound() *inbound {
 		return f
 	}
 	f := new(inbound)
-	f.told = f.done
+	f.unit.Done = f.done
 	return f
 }
 
 // free lets another frame have f, to which nobody may refer any more.
 func (f *inbound) free() {
-	told := f.told
+	done := f.unit.Done
 	*f = inbound{}
-	f.told = told
+	f.unit.Done = done
 	inbounds.Put(f)
 }
 
@@ -83,10 +83,10 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 		return
 	}
 	f.unit.Conversation, f.unit.In, f.unit.Cursor = conv.Conversation, &f.row, in.Cursor
-	if l, ok := a.port.(ledger.Leader); ok && c.hub.leading != nil {
-		c.hub.leading.AppendBy(l, &f.unit, f.told)
+	if l, ok := a.port.(ledger.Leader); ok {
+		c.hub.Store.AppendBy(l, &f.unit)
 	} else {
-		c.hub.Store.Append(&f.unit, f.told)
+		c.hub.Store.Append(&f.unit)
 	}
 }
 

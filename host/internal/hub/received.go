@@ -4,10 +4,11 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // done runs on the writer after the commit.
-func (f *inbound) done(r ledger.Result) {
+func (f *inbound) done(r sqlite.Result) {
 	c := f.a.channel
 	kept := r.Err == nil || errors.Is(r.Err, ledger.ErrDuplicate)
 	if kept { // acknowledged, then answered

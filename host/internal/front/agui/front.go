@@ -17,6 +17,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -38,7 +39,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 
 // Options of a front end. Store, Attachments and Hub are needed.
 type Options struct {
-	Store       Ledger
+	Store       *sqlite.Store
 	Attachments *attach.Store
 	Hub         front.Hub
 	Log         *slog.Logger  // nil = none

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"math"
 	"time"
 
@@ -68,7 +69,7 @@ func auditParams(want ledger.AuditQuery) db.AuditsParams {
 
 func changes(rows []db.Audit, err error) ([]ledger.Change, error) {
 	if err != nil {
-		return nil, failed("read audit log", err)
+		return nil, fmt.Errorf("read audit log: %w", err)
 	}
 	out := make([]ledger.Change, len(rows))
 	for i, r := range rows {

@@ -77,11 +77,11 @@ func (s *Store) UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.C
 // little by little, unless the row is not c.Version any more. Errors are ErrNotFound,
 // ErrConflict and those of storage.
 func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.Change) error {
-	chain, err := s.chain(ctx, c.Key)
+	chain, err := s.Chain(ctx, c.Key)
 	if err != nil {
 		return err
 	}
-	return s.w.submit(func(q *db.Queries) error {
+	return s.change(func(q *db.Queries) error {
 		if err := q.InsertRemoved(ctx, db.InsertRemovedParams{Channel: c.Key, At: s.now().UnixMilli()}); err != nil {
 			return fmt.Errorf("delete channel: %w", err)
 		}
@@ -98,8 +98,12 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 			return outdated(q.ChannelByID(ctx, c.Key))
 		}
 		by.Target = c.Name
-		return s.audit(ctx, q, by)
-	}, func() { chain.removed = true })
+		if err := s.audit(ctx, q, by); err != nil {
+			return err
+		}
+		chain.removed = true
+		return nil
+	})
 }
 
 // Channel reads a channel by its id or name.
@@ -125,7 +129,7 @@ func found(row db.Channel, err error) (ledger.Channel, error) {
 		return ledger.Channel{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Channel{}, failed("read channel", err)
+		return ledger.Channel{}, fmt.Errorf("read channel: %w", err)
 	}
 	return channel(row)
 }
@@ -135,7 +139,7 @@ func found(row db.Channel, err error) (ledger.Channel, error) {
 func (s *Store) Channels(ctx context.Context, after int64, n int) ([]ledger.Channel, error) {
 	rows, err := s.read.Channels(ctx, db.ChannelsParams{After: after, N: int64(n)})
 	if err != nil {
-		return nil, failed("read channels", err)
+		return nil, fmt.Errorf("read channels: %w", err)
 	}
 	out := make([]ledger.Channel, len(rows))
 	for i, r := range rows {

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -25,7 +26,7 @@ func (s *Store) Conversations(ctx context.Context, channels []int64, before ledg
 	}
 	found, err := s.recent(ctx, channels, int64(before), n)
 	if err != nil {
-		return nil, failed("read conversations", err)
+		return nil, fmt.Errorf("read conversations: %w", err)
 	}
 	out := make([]ledger.ConversationInfo, len(found))
 	for i, c := range found {
@@ -114,7 +115,7 @@ func (s *Store) lastOf(ctx context.Context, in []ledger.ConversationInfo) error 
 		return nil
 	})
 	if err != nil {
-		return failed("read newest messages", err)
+		return fmt.Errorf("read newest messages: %w", err)
 	}
 	return nil
 }
@@ -133,16 +134,16 @@ func (s *Store) count(ctx context.Context, in []ledger.ConversationInfo) error {
 	slices.Sort(channels)
 	waiting, err := s.read.WaitingAmong(ctx, db.WaitingAmongParams{Channels: slices.Compact(channels), Conversations: ids})
 	if err != nil {
-		return failed("count what waits", err)
+		return fmt.Errorf("count what waits: %w", err)
 	}
 	for _, w := range waiting {
 		at[w.Conversation].Waiting = w.N
 	}
-	dead, err := s.read.FailedAmong(ctx, db.FailedAmongParams{Most: deadLooked, Conversations: ids})
+	failed, err := s.read.FailedAmong(ctx, db.FailedAmongParams{Most: deadLooked, Conversations: ids})
 	if err != nil {
-		return failed("count what failed", err)
+		return fmt.Errorf("count what failed: %w", err)
 	}
-	for _, f := range dead {
+	for _, f := range failed {
 		at[f.Conversation].Failed = f.N
 	}
 	return nil

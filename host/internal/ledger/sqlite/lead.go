@@ -6,18 +6,18 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
-var _ ledger.Leading = (*Store)(nil) // optional: nothing else would miss it
-
-// AppendBy implements ledger.Leading.
-func (s *Store) AppendBy(l ledger.Leader, u *ledger.Unit, done func(ledger.Result)) {
-	if !l.Lively() || !s.w.lead(l, unit{u, done}) {
-		s.Append(u, done)
+// AppendBy is Append for a caller that holds no lock and that may wait for the
+// disk: if the writer has nothing to do, the unit is committed before it
+// returns, and what Done left for the leader to flush is flushed here.
+func (s *Store) AppendBy(l ledger.Leader, u *Unit) {
+	if !l.Lively() || !s.w.lead(l, u) {
+		s.Append(u)
 	}
 }
 
 // lead takes the place of a writer that waits, for one unit; false if it does
 // not wait, if units came together lately, or if its disk is in trouble.
-func (w *writer) lead(l ledger.Leader, u unit) bool {
+func (w *writer) lead(l ledger.Leader, u *Unit) bool {
 	w.mu.Lock()
 	if !w.waiting || w.closed || w.crowd { // among many, those who come meanwhile had better share the commit
 		w.mu.Unlock()
@@ -28,12 +28,12 @@ func (w *writer) lead(l ledger.Leader, u unit) bool {
 		return false
 	}
 	w.waiting = false
-	u.Identify(&w.ids)
+	u.identify(&w.ids)
 	w.mu.Unlock()
 
-	b := new(ledger.Commit)
+	b := new(batch)
 	w.commitAlone(u, b)
-	for _, f := range b.Flushers {
+	for _, f := range b.later {
 		if f == ledger.Flusher(l) {
 			l.FlushHere()
 		} else {
@@ -44,7 +44,7 @@ func (w *writer) lead(l ledger.Leader, u unit) bool {
 }
 
 // commitAlone commits one unit in the writer's place, and gives that back.
-func (w *writer) commitAlone(u unit, b *ledger.Commit) {
+func (w *writer) commitAlone(u *Unit, b *batch) {
 	untidy := false
 	defer func() {
 		p := recover()
@@ -57,7 +57,7 @@ func (w *writer) commitAlone(u unit, b *ledger.Commit) {
 			panic(p)
 		}
 	}()
-	if tried, err := w.store([]unit{u}, b); tried {
+	if tried, err := w.store([]*Unit{u}, b); tried {
 		untidy = w.note(err)
 	}
 }

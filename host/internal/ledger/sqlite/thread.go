@@ -23,7 +23,7 @@ func threadFound(conversation string, err error) (string, error) {
 		return "", ledger.ErrNotFound
 	}
 	if err != nil {
-		return "", failed("read thread", err)
+		return "", fmt.Errorf("read thread: %w", err)
 	}
 	return conversation, nil
 }

@@ -20,19 +20,17 @@ type unfinished struct {
 // wherever the mark is.
 type listed bool
 
-// note is told of all that was committed: the units that have no error.
-func (o *unfinished) note(units []unit, fates []error) {
+// note is told of all that was committed.
+func (o *unfinished) note(units []*Unit) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i, u := range units {
-		if fates[i] == nil {
-			o.noteOne(u)
-		}
+	for _, u := range units {
+		o.noteOne(u)
 	}
 }
 
 // noteOne is note for one unit. The mutex must be held.
-func (o *unfinished) noteOne(u unit) {
+func (o *unfinished) noteOne(u *Unit) {
 	if u.Conversation == nil {
 		return
 	}
@@ -42,10 +40,10 @@ func (o *unfinished) noteOne(u unit) {
 			o.ids[u.In.ID] = false
 		}
 		if !u.In.Aside {
-			u.chain().lastIn.Store(int64(u.In.ID))
+			u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
 		}
 	}
-	chain := u.chain()
+	chain := u.Conversation.Chain
 	for i := range u.Out {
 		o.last = u.Out[i].ID
 		if u.Out[i].Status == message.StatusStreaming {
