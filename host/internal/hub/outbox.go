@@ -14,7 +14,7 @@ import (
 // outbox is the one way out of a channel. A message is planned for who would take
 // it now, which decides what becomes of it; it is appended; and after its commit
 // it is dispatched, or what was booked for it is undone. Each happens once. The
-// first two are here, the others in dispatch.go.
+// first two are here, the others in outbox_dispatch.go.
 type outbox struct {
 	*locked
 
