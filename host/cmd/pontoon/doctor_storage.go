@@ -11,6 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
+	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
@@ -55,7 +56,7 @@ func checkBackup(dir string) finding {
 }
 
 func checkSpace(dir string) finding {
-	space, err := sqlite.SpaceIn(dir)
+	space, err := disk.In(dir)
 	f := finding{checkOK, "free space", fmt.Sprintf("%s for the data directory, %s of it kept back", size(int64(space.Free)), size(int64(space.Spare)))}
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):

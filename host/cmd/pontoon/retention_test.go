@@ -41,13 +41,13 @@ func newPast(t *testing.T, days int) *past {
 	return p
 }
 
-func (p *past) channel(name string) (ledger.Channel, *sqlite.Conversation) {
+func (p *past) channel(name string) (ledger.Channel, *ledger.Conversation) {
 	p.t.Helper()
 	row, err := p.store.CreateChannel(p.t.Context(), ledger.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "echo"}, nil, ledger.Change{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	chain, err := p.store.Chain(p.t.Context(), row.Key)
+	chain, err := p.store.Own(p.t.Context(), row.Key)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (p *past) file(row ledger.Channel, content string) attach.Object {
 }
 
 // say commits n messages of this text, each with these attachments.
-func (p *past) say(c *sqlite.Conversation, n int, text string, files ...attach.Object) {
+func (p *past) say(c *ledger.Conversation, n int, text string, files ...attach.Object) {
 	p.t.Helper()
 	var parts []byte
 	if len(files) > 0 {
@@ -82,12 +82,12 @@ func (p *past) say(c *sqlite.Conversation, n int, text string, files ...attach.O
 	var wg sync.WaitGroup
 	for range n {
 		wg.Add(1)
-		p.store.Append(&sqlite.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text, Parts: parts}}, Done: func(r sqlite.Result) {
+		p.store.Append(&ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text, Parts: parts}}}, func(r ledger.Result) {
 			if r.Err != nil {
 				p.t.Error(r.Err)
 			}
 			wg.Done()
-		}})
+		})
 	}
 	wg.Wait()
 }

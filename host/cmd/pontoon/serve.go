@@ -24,12 +24,14 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/console"
+	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
 )
@@ -98,7 +100,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	roster := agent.NewRoster(log)
 	hello := greeting{dir: c.Data}
-	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
+	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: []string{auth.KeyFile, secrets.FileName, attach.KeyFile}, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
 	if err != nil {
 		return err
 	}
@@ -190,7 +192,7 @@ func openFiles(c config.Serve, url string, st *sqlite.Store, log *slog.Logger) (
 	private := []string{c.Plugins, c.TLSKey, c.MasterKey.File}
 	return attach.Open(c.Data, attach.Options{
 		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: slices.DeleteFunc(private, func(name string) bool { return name == "" }),
-		Room: func(bytes int64) error { return sqlite.RoomFor(c.Data, bytes) },
+		Room: func(bytes int64) error { return disk.RoomFor(c.Data, bytes) },
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -378,7 +377,7 @@ func (d *Desk) fault(f *agentwire.FromAgent, err error) *wire.Error {
 		return &wire.Error{Code: wire.CodeNotSupported, Message: "agent: " + err.Error(), Ref: f.MessageID}
 	case errors.Is(err, hub.ErrNotAttached), errors.Is(err, hub.ErrQueueFull):
 		return &wire.Error{Code: wire.CodeNotSupported, Message: "conversation_id: " + err.Error(), Ref: f.MessageID}
-	case sqlite.Failing(err):
+	case ledger.Failing(err):
 		return &wire.Error{Code: wire.CodeStorageUnavailable, Message: "nothing was stored: send it again later", Ref: f.MessageID}
 	}
 	d.host.Log.Error("agent's frame not taken", "agent", d.row.Name, "type", f.Type, "error", err)

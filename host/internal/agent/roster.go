@@ -16,7 +16,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // ErrUnknownKind is the error of a kind that was not registered.
@@ -94,7 +93,7 @@ func (r *Roster) Check(row ledger.Agent) error {
 const loadPage = 500
 
 // Load makes the agents of all rows. One that can't be made is away.
-func (r *Roster) Load(ctx context.Context, st *sqlite.Store) error {
+func (r *Roster) Load(ctx context.Context, st Ledger) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for after := int64(0); ; {

@@ -10,7 +10,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -49,7 +48,7 @@ type Doorman interface {
 
 // SocketOptions are what sockets work with; zero timings are the protocol's.
 type SocketOptions struct {
-	Store *sqlite.Store
+	Store Ledger
 	Door  Doorman
 	Out   Outbox
 	Hub   Attendance

@@ -151,11 +151,7 @@ func (b *bed) channel(name, agent string) ledger.Channel {
 // history is the channel's messages in short, oldest first.
 func (b *bed) history(row ledger.Channel) []string {
 	b.t.Helper()
-	chain, err := b.store.Chain(context.Background(), row.Key)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	entries, err := b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 500)
+	entries, err := b.store.Before(context.Background(), ledger.Scope{Channel: row.Key}, 0, 500)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -32,7 +31,7 @@ import (
 
 // Options are what the API works on; all but Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
 type Options struct {
-	Store       *sqlite.Store
+	Store       Ledger
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Slots       *bridge.Slots
@@ -316,7 +315,7 @@ func (s *server) fault(err error, where string) error {
 		return huma.Error409Conflict(where + ": " + err.Error() + ": delete some")
 	case errors.As(err, &used):
 		return huma.Error409Conflict(where + " is in use by channel " + shortList(used.Channels) + ": route them to another agent first")
-	case sqlite.Failing(err):
+	case ledger.Failing(err):
 		s.Log.Error("storage unavailable", "where", where, "error", err)
 		return huma.Error503ServiceUnavailable("storage is unavailable: try again later")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

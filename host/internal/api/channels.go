@@ -374,7 +374,7 @@ func clip(s string) string {
 
 // show makes a channel as operators see it.
 func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
-	chain, err := s.Store.Chain(ctx, r.Key)
+	last, err := s.Store.Ends(ctx, r.Key)
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
@@ -385,19 +385,17 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting}
-	if id := chain.LastIn(); id != 0 {
+	if id := last.LastIn; id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}
 	if at := s.Hub.LastSent(r.Key); !at.IsZero() {
 		h.LastSentAt = when(at)
-	} else if id := chain.LastOut(); id != 0 {
+	} else if id := last.LastOut; id != 0 {
 		h.LastSentAt = when(id.Time())
 	}
 	acked := s.Hub.LastAck(r.Key)
 	if acked.IsZero() {
-		if acked, err = s.Store.LastDelivered(ctx, chain); err != nil {
-			return Channel{}, s.fault(err, "channel "+r.Name)
-		}
+		acked = last.Delivered
 	}
 	h.LastAckAt = when(acked)
 	return Channel{

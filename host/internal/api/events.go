@@ -12,7 +12,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // keepAlive is how often an idle event stream shows that it lives.
@@ -239,11 +238,7 @@ func (e *stream) resume(r *http.Request) error {
 // resumeOnly is resume for a reader of one channel, whatever happened in the
 // others.
 func (e *stream) resumeOnly(ctx context.Context) error {
-	chain, err := e.s.Store.Chain(ctx, e.only.channel.Key)
-	if err != nil {
-		return err
-	}
-	scope := sqlite.Scope{Chain: chain, Conversation: e.only.conversation}
+	scope := ledger.Scope{Channel: e.only.channel.Key, Conversation: e.only.conversation}
 	var missed []ledger.Entry
 	for before, more := ledger.MessageID(0), true; more; {
 		page, err := e.s.Store.Before(ctx, scope, before, 500)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -72,11 +71,7 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	chain, err := s.Store.Chain(ctx, row.Key)
-	if err != nil {
-		return nil, s.fault(err, "channel "+in.ID)
-	}
-	scope := sqlite.Scope{Chain: chain}
+	scope := ledger.Scope{Channel: row.Key}
 	if in.Conversation.set {
 		scope.Conversation = &in.Conversation.value
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Replay is a replay of many dead letters: how far it is.
@@ -229,7 +228,7 @@ func (s *server) whyLeft(err error) string {
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):
 		return "it was deleted meanwhile"
-	case sqlite.Failing(err):
+	case ledger.Failing(err):
 		return "storage is unavailable"
 	}
 	return "internal error"

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // LinkFile holds, in the data directory, the address at which the operator is
@@ -44,7 +43,7 @@ type Account struct {
 
 // AccountOptions are what an account works on; all are needed.
 type AccountOptions struct {
-	Store    *sqlite.Store
+	Store    Ledger
 	Dir      string                   // data directory
 	URL      func(code string) string // where the operator is set up
 	Limiter  Limiter

@@ -267,11 +267,11 @@ func TestSetPassword(t *testing.T) {
 	if err := a.Rename(ctx, "you"); err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(actions(t, a.Store), " ")
+	got := strings.Join(actions(t, a.Store.(*sqlite.Store)), " ")
 	if want := "operator.setup session.open session.open operator.password.refused operator.password session.open operator.rename"; got != want {
 		t.Errorf("audited\n%s, want\n%s", got, want)
 	}
-	all, err := a.Store.Audit(ctx, ledger.AuditQuery{}, 0, 1)
+	all, err := a.Store.(*sqlite.Store).Audit(ctx, ledger.AuditQuery{}, 0, 1)
 	if err != nil || all[0].Actor != "me" || all[0].Via != h.Via() || string(all[0].Before) != `{"name":"me"}` || string(all[0].After) != `{"name":"you"}` {
 		t.Errorf("got %+v, %v", all, err)
 	}
@@ -289,7 +289,7 @@ func TestFailuresBounded(t *testing.T) {
 	if _, err := a.SetUp(t.Context(), "wrong", "me", password); !errors.Is(err, ErrInvalid) {
 		t.Fatal(err)
 	}
-	all, err := a.Store.Audit(t.Context(), ledger.AuditQuery{Action: "operator.setup"}, 0, 100)
+	all, err := a.Store.(*sqlite.Store).Audit(t.Context(), ledger.AuditQuery{Action: "operator.setup"}, 0, 100)
 	if err != nil || len(all) != 21 || string(all[0].Detail) != `{"left_out_before":280}` {
 		t.Errorf("%d lines, the newest %s, %v", len(all), all[0].Detail, err)
 	}
@@ -306,7 +306,7 @@ func TestManySessions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := a.Store.Sessions(t.Context())
+	all, err := a.Store.(*sqlite.Store).Sessions(t.Context())
 	if err != nil || len(all) != ledger.MaxSessions {
 		t.Errorf("%d sessions, %v", len(all), err)
 	}

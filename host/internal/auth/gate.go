@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Grant is what a token opens.
@@ -30,7 +29,7 @@ type AgentGrant struct {
 type Gate struct {
 	Failures Failures // of all that was refused here, and wherever else somebody asks to be let in
 
-	store *sqlite.Store
+	store Ledger
 	now   func() time.Time
 
 	mu     sync.Mutex  // guards what follows
@@ -39,7 +38,7 @@ type Gate struct {
 }
 
 // NewGate makes the gate of a store. now nil = time.Now.
-func NewGate(s *sqlite.Store, now func() time.Time) *Gate {
+func NewGate(s Ledger, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}

@@ -5,12 +5,18 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
+
+// Credentials is where an issuer keeps them.
+type Credentials interface {
+	CreateCredential(ctx context.Context, of ledger.Owner, n ledger.NewCredential, by ledger.Change) (ledger.Credential, error)
+	RotateCredential(ctx context.Context, of ledger.Owner, n ledger.NewCredential, until time.Time, by ledger.Change) (ledger.Credential, error)
+	RevokeCredential(ctx context.Context, of ledger.Owner, id int64, by ledger.Change) error
+}
 
 // Issuer makes and ends credentials, and ends what is open by them.
 type Issuer struct {
-	Store *sqlite.Store
+	Store Credentials
 	Now   func() time.Time
 	Open  map[ledger.CredentialKind]Openings // nothing is open by a kind that is not in it
 }

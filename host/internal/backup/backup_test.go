@@ -28,7 +28,7 @@ type host struct {
 	t     *testing.T
 	dir   string
 	store *sqlite.Store
-	conv  *sqlite.Conversation
+	conv  *ledger.Conversation
 }
 
 func start(t *testing.T, dir string) *host {
@@ -46,7 +46,7 @@ func start(t *testing.T, dir string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := s.Chain(t.Context(), row.Key)
+	chain, err := s.Own(t.Context(), row.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func start(t *testing.T, dir string) *host {
 func (h *host) say(text string) {
 	h.t.Helper()
 	done := make(chan error, 1)
-	h.store.Append(&sqlite.Unit{Conversation: h.conv, In: &ledger.Row{State: ledger.Handled, Text: text}, Done: func(r sqlite.Result) { done <- r.Err }})
+	h.store.Append(&ledger.Unit{Conversation: h.conv, In: &ledger.Row{State: ledger.Handled, Text: text}}, func(r ledger.Result) { done <- r.Err })
 	if err := <-done; err != nil {
 		h.t.Error(err)
 	}
@@ -69,7 +69,7 @@ func (h *host) say(text string) {
 
 func (h *host) texts() []string {
 	h.t.Helper()
-	entries, err := h.store.Before(h.t.Context(), sqlite.Scope{Chain: h.conv.Chain}, 0, 100_000)
+	entries, err := h.store.Before(h.t.Context(), ledger.Scope{Channel: h.conv.Tail.Channel}, 0, 100_000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

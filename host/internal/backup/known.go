@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
@@ -59,7 +60,7 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 }
 
 func enoughRoom(dir string) error {
-	space, err := sqlite.SpaceIn(dir)
+	space, err := disk.In(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}

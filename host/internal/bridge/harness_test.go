@@ -239,14 +239,10 @@ func withQueue(c *ledger.Channel) { c.Queue = true }
 // history is the channel's messages, oldest first.
 func (h *host) history(c ledger.Channel) []ledger.Entry {
 	h.t.Helper()
-	chain, err := h.store.Chain(context.Background(), c.Key)
-	if err != nil {
-		h.t.Fatal(err)
-	}
 	const page = 10_000
 	var entries []ledger.Entry
 	for last, full := ledger.MessageID(0), true; full; {
-		more, err := h.store.Before(context.Background(), sqlite.Scope{Chain: chain}, last, page)
+		more, err := h.store.Before(context.Background(), ledger.Scope{Channel: c.Key}, last, page)
 		if err != nil {
 			h.t.Fatal(err)
 		}

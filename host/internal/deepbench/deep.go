@@ -173,8 +173,8 @@ func (r *DeepReport) run(ctx context.Context, c DeepConfig, dir string, deep *de
 // depth is a database with its conversations.
 type depth struct {
 	store *sqlite.Store
-	chain *sqlite.Chain
-	held  []*sqlite.Conversation
+	chain *ledger.Tail
+	held  []*ledger.Conversation
 	ids   string
 	next  int // of all pairs
 	text  string
@@ -201,7 +201,7 @@ func (d *depth) fill(ctx context.Context, conversations, messages int) error {
 	if err != nil {
 		return err
 	}
-	if d.chain, err = d.store.Chain(ctx, row.Key); err != nil {
+	if d.chain, err = d.store.Own(ctx, row.Key); err != nil {
 		return err
 	}
 	for i := range conversations {
@@ -227,19 +227,18 @@ func (d *depth) append(ctx context.Context, pairs int) error {
 		}
 		window <- struct{}{}
 		wg.Add(1)
-		d.store.Append(&sqlite.Unit{
+		d.store.Append(&ledger.Unit{
 			Conversation: d.held[d.next%len(d.held)],
 			In:           &ledger.Row{State: ledger.Handled, Text: d.text, Origin: origin, PlatformID: d.platformID()},
 			Out:          []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: d.text, Origin: origin}},
-			Done: func(r sqlite.Result) {
-				if r.Err != nil {
-					mu.Lock()
-					failed = r.Err
-					mu.Unlock()
-				}
-				<-window
-				wg.Done()
-			},
+		}, func(r ledger.Result) {
+			if r.Err != nil {
+				mu.Lock()
+				failed = r.Err
+				mu.Unlock()
+			}
+			<-window
+			wg.Done()
 		})
 		d.next++
 	}
@@ -277,7 +276,7 @@ func (d *depth) page(ctx context.Context) (float64, error) {
 	for i := range deepPages {
 		key := d.held[i%len(d.held)].Key
 		began := time.Now()
-		if _, err := d.store.Before(ctx, sqlite.Scope{Chain: d.chain, Conversation: &key}, 0, pageSize); err != nil {
+		if _, err := d.store.Before(ctx, ledger.Scope{Channel: d.chain.Channel, Conversation: &key}, 0, pageSize); err != nil {
 			return 0, err
 		}
 		took = append(took, bench.Micros(time.Since(began)))

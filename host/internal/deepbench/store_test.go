@@ -37,19 +37,18 @@ func benchmarkStore(b *testing.B, conversations int) {
 		if n >= b.N {
 			return
 		}
-		st.Append(&sqlite.Unit{
+		st.Append(&ledger.Unit{
 			Conversation: convs[n%conversations],
 			In:           &ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: text, Origin: origin},
 			Out:          []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text, Origin: origin}},
-			Done: func(r sqlite.Result) {
-				next()
-				if r.Err != nil {
-					b.Error(r.Err)
-				}
-				if int(ended.Add(1)) == b.N {
-					close(done)
-				}
-			},
+		}, func(r ledger.Result) {
+			next()
+			if r.Err != nil {
+				b.Error(r.Err)
+			}
+			if int(ended.Add(1)) == b.N {
+				close(done)
+			}
 		})
 	}
 	b.ReportAllocs()
@@ -64,18 +63,18 @@ func benchmarkStore(b *testing.B, conversations int) {
 	b.ReportMetric(bench.Micros(after-before)/float64(b.N), "cpu-µs/pair")
 }
 
-func storeConversations(b *testing.B, st *sqlite.Store, n int) []*sqlite.Conversation {
+func storeConversations(b *testing.B, st *sqlite.Store, n int) []*ledger.Conversation {
 	b.Helper()
 	row, err := st.CreateChannel(b.Context(), ledger.Channel{ID: "bench", Name: "bench", Kind: "bridge", Enabled: true, Agent: "echo"},
 		&ledger.NewCredential{Hash: []byte("bench"), Hint: "hint"}, ledger.Change{Actor: "bench", Action: "channel.create"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	chain, err := st.Chain(b.Context(), row.Key)
+	chain, err := st.Own(b.Context(), row.Key)
 	if err != nil {
 		b.Fatal(err)
 	}
-	convs := make([]*sqlite.Conversation, n)
+	convs := make([]*ledger.Conversation, n)
 	for i := range convs {
 		recalled, err := st.Conversation(b.Context(), chain, fmt.Sprintf("conversation-%06d", i))
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -40,7 +39,7 @@ func (Unqueued) Overdue() {}
 func (Unqueued) Flush() {}
 
 // Channel finds the channel of a front end's kind, or makes it, answered by agent.
-func Channel(ctx context.Context, st *sqlite.Store, kind, agent string) (ledger.Channel, error) {
+func Channel(ctx context.Context, st Ledger, kind, agent string) (ledger.Channel, error) {
 	row, err := st.ChannelOfKind(ctx, kind)
 	if !errors.Is(err, ledger.ErrNotFound) {
 		return row, err

@@ -18,7 +18,7 @@ func isAside(t wire.Type) bool {
 // it belongs to: that of the message, if the frame names none.
 func (f *inbound) concern(in *wire.Inbound, key string) (string, *wire.Error) {
 	c := f.a.channel
-	e, err := c.hub.Store.ByPlatformID(c.hub.ctx, c.chain.Channel, in.MessageID)
+	e, err := c.hub.Store.ByPlatformID(c.hub.ctx, c.tail.Channel, in.MessageID)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return key, nil
 	}

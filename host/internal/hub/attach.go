@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -107,7 +106,7 @@ func (h *Hub) Attach(ctx context.Context, row ledger.Channel, p Port, i Info) (a
 	a.view = ch.policy.view(i)
 	ch.attached = a
 	ch.queue.loaded = ch.queue.backlog == 0 // else drain fills the lanes
-	p.Admitted(a.view, c.chain.Cursor())
+	p.Admitted(a.view, c.tail.Cursor())
 	ch.returned(left)
 	ch.queue.drain()
 	ch.turns.unpark()
@@ -148,7 +147,7 @@ func (a *Attachment) Allow(at time.Time) (ok bool, most int) {
 
 // Remember commits where the adapter reads on, of a frame that leaves nothing else.
 func (a *Attachment) Remember(cursor string) {
-	a.channel.hub.Store.Append(&sqlite.Unit{Chain: a.channel.chain, Cursor: cursor})
+	a.channel.hub.Store.Append(&ledger.Unit{Tail: a.channel.tail, Cursor: cursor}, nil)
 }
 
 // takeBack ends what an attachment may write, and returns what it surely has

@@ -13,7 +13,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -23,7 +22,7 @@ import (
 // in one channel. Nothing blocks while it is held.
 type Channel struct {
 	hub   *Hub
-	chain *sqlite.Chain
+	tail  *ledger.Tail
 	owner string // of its attachments: the channel's id
 
 	frames  *rate.Limiter // that its adapter may send: of all connections together, one after the other
@@ -52,8 +51,8 @@ type locked struct {
 	turns  turns
 }
 
-func newChannel(h *Hub, chain *sqlite.Chain, row ledger.Channel, backlog int) *Channel {
-	c := &Channel{hub: h, chain: chain, owner: row.ID}
+func newChannel(h *Hub, tail *ledger.Tail, row ledger.Channel, backlog int) *Channel {
+	c := &Channel{hub: h, tail: tail, owner: row.ID}
 	ch := &c.state
 	ch.c, ch.policy, ch.conversations = c, newPolicy(row), map[string]*conversation{}
 	ch.outbox.locked = ch
@@ -149,7 +148,7 @@ func (p *policy) view(i Info) wire.View {
 // conversation is what is remembered of a conversation while it is in use.
 // The channel's mutex guards it.
 type conversation struct {
-	*sqlite.Conversation
+	*ledger.Conversation
 	settings ledger.Settings
 	latest   ledger.Origin // of the newest inbound message: where an unsolicited send goes
 	offer    render.Offer  // the newest
@@ -170,7 +169,7 @@ type conversation struct {
 
 	// Last answers: see Reply.
 	posted   int           // not over
-	newest   *sqlite.Unit  // begun last and not committed; nil = none
+	newest   *ledger.Unit  // begun last and not committed; nil = none
 	unstored []*lastAnswer // that the disk did not take yet, in order
 	mending  bool          // storeUnstored runs
 }
@@ -182,7 +181,7 @@ func (c *Channel) hold(ctx context.Context, key string) (*conversation, error) {
 	conv := ch.conversations[key]
 	if conv == nil {
 		ch.unlock()
-		recalled, err := c.hub.Store.Conversation(ctx, c.chain, key)
+		recalled, err := c.hub.Store.Conversation(ctx, c.tail, key)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -102,7 +101,7 @@ var (
 
 // Options of a hub. Store, Attachments, Agents and Commands are needed.
 type Options struct {
-	Store       *sqlite.Store
+	Store       Ledger
 	Attachments *attach.Store
 	Agents      Roster
 	Commands    *command.Registry
@@ -140,6 +139,9 @@ type Hub struct {
 
 	agents agentTallies
 
+	leading ledger.Leading // the Store, if it is one; else nil
+	owning  sync.Mutex     // held while a channel is made
+
 	attachments atomic.Int64 // that there were
 
 	mu       sync.Mutex // guards channels and closed
@@ -150,6 +152,7 @@ type Hub struct {
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
 	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func())}
+	h.leading, _ = o.Store.(ledger.Leading)
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
 	}
@@ -249,7 +252,15 @@ func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error)
 
 // open makes a channel, unless another one was faster.
 func (h *Hub) open(ctx context.Context, row ledger.Channel) (*Channel, error) {
-	chain, err := h.Store.Chain(ctx, row.Key)
+	h.owning.Lock() // a channel that is owned a second time fences what the first owner appends
+	defer h.owning.Unlock()
+	h.mu.Lock()
+	c := h.channels[row.Key]
+	h.mu.Unlock()
+	if c != nil {
+		return c, nil
+	}
+	tail, err := h.Store.Own(ctx, row.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +273,7 @@ func (h *Hub) open(ctx context.Context, row ledger.Channel) (*Channel, error) {
 	if c := h.channels[row.Key]; c != nil {
 		return c, nil
 	}
-	c := newChannel(h, chain, row, int(backlog))
+	c = newChannel(h, tail, row, int(backlog))
 	h.channels[row.Key] = c
 	return c, nil
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -129,7 +128,7 @@ type post struct {
 	conv *conversation // held
 	o    *outgoing
 	row  [1]ledger.Row
-	unit sqlite.Unit
+	unit ledger.Unit
 	by   poster
 	ends bool // it ends a stream, whose row is there: unit settles what it says
 }
@@ -145,11 +144,11 @@ type poster interface {
 
 // append begins the commit of a message that was planned.
 func (p *post) append() {
-	p.unit.Conversation, p.unit.Done = p.conv.Conversation, p.done
+	p.unit.Conversation = p.conv.Conversation
 	if !p.ends {
 		p.unit.Out = p.row[:]
 	}
-	p.c.hub.Store.Append(&p.unit)
+	p.c.hub.Store.Append(&p.unit, p.done)
 }
 
 // waited is a post whose sender waits.

@@ -4,12 +4,11 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // done runs on the writer after the commit.
-func (p *post) done(r sqlite.Result) {
+func (p *post) done(r ledger.Result) {
 	c := p.c
 	ch := c.lock()
 	ch.outbox.settle(p.conv, p.o, &p.row[0], r)
@@ -26,7 +25,7 @@ func (p *post) done(r sqlite.Result) {
 
 // settle ends what plan began: the message is dispatched, or what was booked for it
 // is undone.
-func (b *outbox) settle(conv *conversation, o *outgoing, row *ledger.Row, r sqlite.Result) {
+func (b *outbox) settle(conv *conversation, o *outgoing, row *ledger.Row, r ledger.Result) {
 	if r.Err != nil {
 		b.undo(o, row)
 		return

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // change is a message's change of state on its way to the disk.
@@ -64,27 +63,26 @@ func (q *queue) change(m change) {
 
 // apply begins the commit.
 func (q *queue) apply(m change) {
-	q.c.hub.Store.Append(&sqlite.Unit{
+	q.c.hub.Store.Append(&ledger.Unit{
 		Conversation: m.conv.Conversation,
 		Settle:       []ledger.Settlement{m.to},
-		Done: func(r sqlite.Result) {
-			defer q.c.lock().unlock()
-			if errors.Is(r.Err, ledger.ErrUnavailable) && !m.once && q.c.hub.ctx.Err() == nil {
-				if q.stuck == nil {
-					q.stuck = map[ledger.MessageID][]change{}
-				}
-				q.stuck[m.to.ID] = append(q.stuck[m.to.ID], m)
-				return
+	}, func(r ledger.Result) {
+		defer q.c.lock().unlock()
+		if errors.Is(r.Err, ledger.ErrUnavailable) && !m.once && q.c.hub.ctx.Err() == nil {
+			if q.stuck == nil {
+				q.stuck = map[ledger.MessageID][]change{}
 			}
-			if r.Err == nil {
-				q.overtake(m.to.ID)
-				if !m.to.Tracked { // one that is sent still is no news
-					q.count().settled(m.of, m.to.State, m.to.Reason)
-					q.stateChanged(m.conv, m.to.ID, m.to.State, m.to.Reason)
-				}
+			q.stuck[m.to.ID] = append(q.stuck[m.to.ID], m)
+			return
+		}
+		if r.Err == nil {
+			q.overtake(m.to.ID)
+			if !m.to.Tracked { // one that is sent still is no news
+				q.count().settled(m.of, m.to.State, m.to.Reason)
+				q.stateChanged(m.conv, m.to.ID, m.to.State, m.to.Reason)
 			}
-			q.conclude(m, r.Err)
-		},
+		}
+		q.conclude(m, r.Err)
 	})
 }
 

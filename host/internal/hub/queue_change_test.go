@@ -10,6 +10,7 @@ import (
 	_ "modernc.org/sqlite" // locks the database like another program
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -59,7 +60,7 @@ func TestStateWaitsForDisk(t *testing.T) {
 	log := new(written)
 	next := &port{log: log, room: -1}
 	b.attach(next)
-	if _, err := b.hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !sqlite.Failing(err) {
+	if _, err := b.hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !ledger.Failing(err) {
 		t.Errorf("sent while the disk takes nothing: %v", err)
 	}
 	if got := log.list(); len(got) != 0 {

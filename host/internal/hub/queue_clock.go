@@ -106,7 +106,7 @@ func (q *queue) mayExpire() bool { return q.taker().acked() || !q.draining }
 // made, or replayed.
 func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*ledger.Entry) error) error {
 	for last := ledger.MessageID(0); ; {
-		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
+		page, err := c.hub.Store.Pending(c.hub.ctx, c.tail.Channel, last, drainPage)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // drainPage is how many queued messages are read, and committed as sent, at a time.
@@ -77,7 +76,7 @@ func (c *Channel) drainOnce() error {
 	}
 	var last ledger.MessageID
 	for {
-		page, err := c.hub.Store.Pending(c.hub.ctx, c.chain.Channel, last, drainPage)
+		page, err := c.hub.Store.Pending(c.hub.ctx, c.tail.Channel, last, drainPage)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -145,34 +144,33 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	ch.unlock()
 
 	o, row := c.stored(&e, &outlook{a: a, view: view})
-	c.hub.Store.Append(&sqlite.Unit{
+	c.hub.Store.Append(&ledger.Unit{
 		Conversation: conv.Conversation,
 		Settle:       []ledger.Settlement{{ID: e.ID, State: row.State, Reason: row.Reason, Notes: row.Notes}},
-		Done: func(r sqlite.Result) {
-			err := r.Err
-			ch := c.lock()
-			if err == nil {
-				ch.queue.backlog--
-				ch.count().settled(ledger.Out, row.State, row.Reason)
-				ch.stateChanged(conv, e.ID, row.State, row.Reason)
-				switch {
-				case row.State != ledger.Sent:
-				case ch.queue.requeued: // since this one was taken, and it may come before it
-					ch.queue.settle(conv, e.ID, ledger.Queued, "")
-				default:
-					ch.outbox.deliver(conv, o.parcel, r.At())
-				}
-				if ch.attached != nil {
-					r.Later(ch.attached.port)
-				}
-				if ch.taker() == nil || ch.queue.requeued {
-					err = errNobody
-				}
+	}, func(r ledger.Result) {
+		err := r.Err
+		ch := c.lock()
+		if err == nil {
+			ch.queue.backlog--
+			ch.count().settled(ledger.Out, row.State, row.Reason)
+			ch.stateChanged(conv, e.ID, row.State, row.Reason)
+			switch {
+			case row.State != ledger.Sent:
+			case ch.queue.requeued: // since this one was taken, and it may come before it
+				ch.queue.settle(conv, e.ID, ledger.Queued, "")
+			default:
+				ch.outbox.deliver(conv, o.parcel, r.At())
 			}
-			ch.release(conv)
-			ch.unlock()
-			done <- err
-		},
+			if ch.attached != nil {
+				r.Later(ch.attached.port)
+			}
+			if ch.taker() == nil || ch.queue.requeued {
+				err = errNobody
+			}
+		}
+		ch.release(conv)
+		ch.unlock()
+		done <- err
 	})
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -78,7 +77,7 @@ func (c *Channel) loadLanes(a *Attachment) error {
 	if loaded {
 		return nil
 	}
-	all, err := c.hub.Store.Waiting(c.hub.ctx, c.chain.Channel)
+	all, err := c.hub.Store.Waiting(c.hub.ctx, c.tail.Channel)
 	if err != nil {
 		return err
 	}
@@ -172,17 +171,17 @@ func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
 		t.Frame = j.l.frame
 	}
 	ch.unlock()
-	c.hub.Store.Append(&sqlite.Unit{Conversation: j.conv.Conversation, Settle: []ledger.Settlement{t}, Done: func(r sqlite.Result) {
+	c.hub.Store.Append(&ledger.Unit{Conversation: j.conv.Conversation, Settle: []ledger.Settlement{t}}, func(r ledger.Result) {
 		ch := c.lock()
 		ch.queue.taken(j, o, t, r)
 		ch.unlock()
 		done <- r.Err
-	}})
+	})
 	return len(e.Text) + len(e.Parts) + len(e.Origin.ReplyCtx)
 }
 
 // taken goes on with a message whose move is committed.
-func (q *queue) taken(j laneJob, o *outgoing, t ledger.Settlement, r sqlite.Result) {
+func (q *queue) taken(j laneJob, o *outgoing, t ledger.Settlement, r ledger.Result) {
 	defer q.release(j.conv)
 	current := q.lanes[j.l.conv.Key] == j.l && q.taker() == j.a
 	if r.Err == nil {

@@ -310,11 +310,7 @@ func TestReceiveFromReplaced(t *testing.T) {
 	if err := b.store.Writable(); err != nil { // behind both
 		t.Fatal(err)
 	}
-	chain, err := b.store.Chain(t.Context(), b.row.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := b.store.Before(t.Context(), sqlite.Scope{Chain: chain}, 0, 10)
+	all, err := b.store.Before(t.Context(), ledger.Scope{Channel: b.row.Key}, 0, 10)
 	if err != nil || len(all) != 1 || all[0].Text != "in time" {
 		t.Errorf("stored %v, %v", all, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -21,9 +20,10 @@ type inbound struct {
 
 	asked message.Message // by the user, with addresses as they are stored
 	given Turn            // to an agent that answers at once
-	unit  sqlite.Unit
-	sent  []outgoing // answers in the same commit
-	turn  *turnJob   // started after the commit; nil = none
+	unit  ledger.Unit
+	told  func(ledger.Result) // done, made once
+	sent  []outgoing          // answers in the same commit
+	turn  *turnJob            // started after the commit; nil = none
 
 	// Room for the one answer that there usually is, or for the turn.
 	oneRow  [1]ledger.Row
@@ -38,15 +38,15 @@ func newInbound() *inbound {
 		return f
 	}
 	f := new(inbound)
-	f.unit.Done = f.done
+	f.told = f.done
 	return f
 }
 
 // free lets another frame have f, to which nobody may refer any more.
 func (f *inbound) free() {
-	done := f.unit.Done
+	told := f.told
 	*f = inbound{}
-	f.unit.Done = done
+	f.told = told
 	inbounds.Put(f)
 }
 
@@ -83,10 +83,10 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 		return
 	}
 	f.unit.Conversation, f.unit.In, f.unit.Cursor = conv.Conversation, &f.row, in.Cursor
-	if l, ok := a.port.(ledger.Leader); ok {
-		c.hub.Store.AppendBy(l, &f.unit)
+	if l, ok := a.port.(ledger.Leader); ok && c.hub.leading != nil {
+		c.hub.leading.AppendBy(l, &f.unit, f.told)
 	} else {
-		c.hub.Store.Append(&f.unit)
+		c.hub.Store.Append(&f.unit, f.told)
 	}
 }
 

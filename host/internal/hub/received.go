@@ -4,11 +4,10 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // done runs on the writer after the commit.
-func (f *inbound) done(r sqlite.Result) {
+func (f *inbound) done(r ledger.Result) {
 	c := f.a.channel
 	kept := r.Err == nil || errors.Is(r.Err, ledger.ErrDuplicate)
 	if kept { // acknowledged, then answered

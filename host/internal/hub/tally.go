@@ -214,7 +214,7 @@ func (c *Channel) counted(anew bool) ChannelTally {
 	defer ch.unlock()
 	ch.queue.lookDeep()
 	t := ChannelTally{
-		Key: c.chain.Channel, Attached: ch.attached != nil, Queue: ch.queue.backlog, Flights: len(ch.queue.flights), Waiting: len(ch.turns.absent), Peak: ch.queue.peak,
+		Key: c.tail.Channel, Attached: ch.attached != nil, Queue: ch.queue.backlog, Flights: len(ch.queue.flights), Waiting: len(ch.turns.absent), Peak: ch.queue.peak,
 	}
 	if ch.tally != nil {
 		t.Tally = *ch.tally

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -61,7 +60,7 @@ func (c *Channel) post(p *lastAnswer) {
 	ch := c.lock()
 	defer ch.unlock()
 	p.conv.posted++
-	p.unit.Behind, p.conv.newest = p.conv.newest, &p.unit
+	p.unit.After, p.conv.newest = p.conv.newest, &p.unit
 	p.append()
 }
 
@@ -70,7 +69,7 @@ func (p *lastAnswer) committed(ch *locked, err error) {
 	if p.conv.newest == &p.unit {
 		p.conv.newest = nil
 	}
-	if p.kept = sqlite.Failing(err) && p.c.hub.ctx.Err() == nil; p.kept {
+	if p.kept = ledger.Failing(err) && p.c.hub.ctx.Err() == nil; p.kept {
 		ch.turns.keepUnstored(p)
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -51,7 +50,7 @@ func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 		return "", ledger.ErrNotFound
 	}
 	e, err := t.past.c.hub.Store.Message(ctx, mid)
-	if err == nil && e.Channel != t.past.c.chain.Channel {
+	if err == nil && e.Channel != t.past.c.tail.Channel {
 		err = ledger.ErrNotFound
 	}
 	if err != nil {
@@ -69,7 +68,7 @@ func (t *Turn) History(ctx context.Context, n int) ([]message.Message, error) {
 	if t.past.c == nil {
 		return h.out, nil
 	}
-	scope := sqlite.Scope{Chain: t.past.c.chain, Conversation: &t.past.conv.Key}
+	scope := ledger.Scope{Channel: t.past.c.tail.Channel, Conversation: &t.past.conv.Key}
 	before := ledger.MessageID(0)
 	for seen := 0; len(h.out) < n && seen < maxHistory && h.size < ledger.PageBytes; {
 		page, err := t.past.c.hub.Store.Before(ctx, scope, before, min(2*n, 100))

@@ -61,13 +61,10 @@ func (h *historian) want(t *testing.T, want string) {
 // rows waits until the conversation has n messages, and returns them, oldest first.
 func (b *bed) rows(n int) []ledger.Entry {
 	b.t.Helper()
-	chain, err := b.store.Chain(context.Background(), b.row.Key)
-	if err != nil {
-		b.t.Fatal(err)
-	}
 	var all []ledger.Entry
+	var err error
 	await.UntilElse(b.t, func() bool {
-		if all, err = b.store.Before(context.Background(), sqlite.Scope{Chain: chain}, 0, 1000); err != nil || len(all) > n {
+		if all, err = b.store.Before(context.Background(), ledger.Scope{Channel: b.row.Key}, 0, 1000); err != nil || len(all) > n {
 			b.t.Fatalf("%d messages, want %d: %v", len(all), n, err)
 		}
 		return len(all) == n

@@ -10,7 +10,6 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -122,7 +121,7 @@ func retry[T any](ctx context.Context, do func() (T, error)) (T, error) {
 
 // lasting marks the errors that trying again does not help.
 func lasting(err error) error {
-	if err == nil || sqlite.Failing(err) {
+	if err == nil || ledger.Failing(err) {
 		return err
 	}
 	return backoff.Permanent(err)

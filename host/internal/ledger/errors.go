@@ -12,6 +12,7 @@ var ErrNotFound = errors.New("not found")
 var (
 	ErrDuplicate   = errors.New("message is already stored")
 	ErrRemoved     = errors.New("channel or message was deleted")
+	ErrFenced      = errors.New("channel has another owner now")
 	ErrUnavailable = errors.New("storage is unavailable")
 )
 
@@ -23,6 +24,11 @@ var (
 	// ErrNotSynced: the disk did not confirm what was written. What it holds of
 	// that nobody knows: the system may count pages as clean that it has lost.
 	ErrNotSynced = errors.New("the disk did not confirm what was written")
+	// ErrLost: the database is not where it was.
+	ErrLost = errors.New("the database is lost")
 	// ErrCorrupt: the database is damaged.
 	ErrCorrupt = errors.New("the database is damaged")
 )
+
+// Failing reports whether err is the storage's: what was asked for may succeed later.
+func Failing(err error) bool { return errors.Is(err, ErrUnavailable) }

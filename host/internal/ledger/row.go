@@ -126,6 +126,6 @@ type Settings struct {
 	Muted bool
 }
 
-// Flusher is something that collects during a commit's Done calls. Flush must
+// Flusher is something that collects during a commit's done calls. Flush must
 // not block and may be called more often than needed.
 type Flusher interface{ Flush() }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 )
 
@@ -39,7 +38,7 @@ type Plugins interface {
 
 // Options are what is shown; all but Plugins and Backup are needed.
 type Options struct {
-	Store    *sqlite.Store
+	Store    Ledger
 	Hub      *hub.Hub
 	Failures *auth.Failures
 	Plugins  Plugins // nil = none

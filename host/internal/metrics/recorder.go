@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
 // Recorder writes down once a minute what happened in it, for pictures.
 type Recorder struct {
-	Store *sqlite.Store
+	Store Ledger
 	Hub   *hub.Hub
 	Log   *slog.Logger
 	Now   func() time.Time

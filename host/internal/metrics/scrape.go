@@ -52,7 +52,7 @@ func (s *scrape) store() {
 	n, sum, buckets := upper(&tally.Sizes, &batch, 1)
 	s.to <- prometheus.MustNewConstHistogram(commitBatch.Desc, n, sum, buckets)
 	s.put(storeRefused, float64(st.Refused.Load()))
-	s.putBool(storeFailing, st.Failing())
+	s.putBool(storeFailing, st.Failing.Load())
 	z := s.Store.Sizes()
 	s.put(databaseSize, float64(z.Database))
 	s.put(walSize, float64(z.WAL))

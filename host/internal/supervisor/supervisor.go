@@ -19,7 +19,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
@@ -48,7 +47,7 @@ var DefaultTiming = Timing{
 
 // Options of a supervisor. All but Timing, OnState, RequireSums and NoShim are needed.
 type Options struct {
-	Store       *sqlite.Store
+	Store       Ledger
 	Hub         *hub.Hub
 	Slots       Slots
 	Load        func() ([]config.Plugin, error) // reads plugins.yaml

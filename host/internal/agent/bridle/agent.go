@@ -12,7 +12,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // ForeignClient begins the clientId of somebody who is no browser, but came by
@@ -331,11 +330,7 @@ func (a *Agent) find(ctx context.Context, client string) (row ledger.Channel, co
 // spoken is an error if nothing was ever said in the conversation: an agent makes
 // none.
 func (a *Agent) spoken(ctx context.Context, row ledger.Channel, conversation string) error {
-	chain, err := a.agents.Store.Chain(ctx, row.Key)
-	if err != nil {
-		return err
-	}
-	said, err := a.agents.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &conversation}, 0, 1)
+	said, err := a.agents.Store.Before(ctx, ledger.Scope{Channel: row.Key, Conversation: &conversation}, 0, 1)
 	if err == nil && len(said) == 0 {
 		err = errUnknownClient
 	}

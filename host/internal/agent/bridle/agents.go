@@ -19,7 +19,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 )
@@ -70,7 +69,7 @@ type Board interface {
 
 // Options of the agents. Store, Door, Out and Board are needed.
 type Options struct {
-	Store    *sqlite.Store
+	Store    Ledger
 	Door     Door
 	Out      Outbox
 	Board    Board

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
@@ -173,7 +173,7 @@ func (l *link) speak(f frame) error {
 		l.fail(CodeUnknownClient, err.Error(), f.client)
 	case errors.Is(err, hub.ErrContent), errors.Is(err, hub.ErrTooLarge):
 		l.fail(CodeBadMessage, err.Error(), f.client)
-	case errors.Is(err, hub.ErrNotAttached), errors.Is(err, hub.ErrQueueFull), sqlite.Failing(err):
+	case errors.Is(err, hub.ErrNotAttached), errors.Is(err, hub.ErrQueueFull), ledger.Failing(err):
 		err = errors.New("the message can't be sent now: try again later")
 		l.fail(CodeUnavailable, err.Error(), f.client)
 	default:

@@ -17,7 +17,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -39,7 +38,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 
 // Options of a front end. Store, Attachments and Hub are needed.
 type Options struct {
-	Store       *sqlite.Store
+	Store       Ledger
 	Attachments *attach.Store
 	Hub         front.Hub
 	Log         *slog.Logger  // nil = none

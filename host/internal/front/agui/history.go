@@ -8,7 +8,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
@@ -51,11 +50,7 @@ func (f *Front) History(ctx context.Context, h auth.Holder, thread string, befor
 	if err != nil {
 		return nil, 0, err
 	}
-	chain, err := f.Store.Chain(ctx, channel)
-	if err != nil {
-		return nil, 0, err
-	}
-	entries, err := f.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &conversation}, before, n)
+	entries, err := f.Store.Before(ctx, ledger.Scope{Channel: channel, Conversation: &conversation}, before, n)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // Stream shows the run to its client, from RUN_STARTED to RUN_FINISHED or
@@ -143,14 +142,10 @@ func (r *Run) repeat(ctx context.Context, s *speaker) (*Failure, error) {
 
 // answers are the answers to a message, newest first.
 func (r *Run) answers(ctx context.Context, e ledger.Entry) ([]ledger.Entry, error) {
-	chain, err := r.front.Store.Chain(ctx, e.Channel)
-	if err != nil {
-		return nil, err
-	}
 	var out []ledger.Entry
 	before := ledger.MessageID(0)
 	for range maxRepeated / historyPage {
-		page, err := r.front.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &r.conversation}, before, historyPage)
+		page, err := r.front.Store.Before(ctx, ledger.Scope{Channel: e.Channel, Conversation: &r.conversation}, before, historyPage)
 		if err != nil {
 			return nil, err
 		}

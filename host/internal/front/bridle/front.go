@@ -19,7 +19,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -47,7 +46,7 @@ const caps = wire.CapText | wire.CapImage | wire.CapFile | wire.CapTyping | wire
 
 // Options of a front end. Store, Attachments, Hub and Agents are needed.
 type Options struct {
-	Store       *sqlite.Store
+	Store       Ledger
 	Attachments *attach.Store
 	Hub         front.Hub
 	Agents      *agents.Agents

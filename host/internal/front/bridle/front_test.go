@@ -310,7 +310,7 @@ func TestChannelSettings(t *testing.T) {
 		t.Helper()
 		row := s.row()
 		change(&row)
-		row, err := s.Store.UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")})
+		row, err := s.Store.(*sqlite.Store).UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessage("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}

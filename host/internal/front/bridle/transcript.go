@@ -6,7 +6,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -29,11 +28,7 @@ type line struct {
 
 // read reads the newest messages of a conversation, newest first.
 func (f *Front) read(ctx context.Context, conversation string, n int) ([]ledger.Entry, error) {
-	chain, err := f.Store.Chain(ctx, f.key())
-	if err != nil {
-		return nil, err
-	}
-	return f.Store.Before(ctx, sqlite.Scope{Chain: chain, Conversation: &conversation}, 0, n)
+	return f.Store.Before(ctx, ledger.Scope{Channel: f.key(), Conversation: &conversation}, 0, n)
 }
 
 func (f *Front) key() int64 {

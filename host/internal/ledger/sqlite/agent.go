@@ -129,7 +129,7 @@ func (s *Store) foundAgent(row db.Agent, err error) (ledger.Agent, error) {
 		return ledger.Agent{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Agent{}, fmt.Errorf("read agent: %w", err)
+		return ledger.Agent{}, failed("read agent", err)
 	}
 	return s.agent(row), nil
 }
@@ -138,7 +138,7 @@ func (s *Store) foundAgent(row db.Agent, err error) (ledger.Agent, error) {
 func (s *Store) Agents(ctx context.Context, after int64, n int) ([]ledger.Agent, error) {
 	rows, err := s.read.Agents(ctx, db.AgentsParams{After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read agents: %w", err)
+		return nil, failed("read agents", err)
 	}
 	out := make([]ledger.Agent, len(rows))
 	for i, r := range rows {

@@ -59,7 +59,7 @@ func TestRetentionDoubtsClock(t *testing.T) {
 	if _, err := s.UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "channel.update"}); err != nil {
 		t.Fatal(err)
 	}
-	pour(t, s, conversation(t, s, chain, "c"), 0, 3)
+	pour(t, s, recalled(t, s, chain, "c"), 0, 3)
 	*now = now.Add(48 * time.Hour)
 	if err := s.broom.sweepOld(t.Context()); err != nil {
 		t.Fatal(err)

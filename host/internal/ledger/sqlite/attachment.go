@@ -26,7 +26,7 @@ func (s *Store) keeper() ledger.Files {
 func (s *Store) Named(ctx context.Context, ids []string) ([]string, error) {
 	named, err := s.read.NamedAttachments(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read who names attachments: %w", err)
+		return nil, failed("read who names attachments", err)
 	}
 	return named, nil
 }
@@ -77,7 +77,7 @@ func erase(ctx context.Context, q *db.Queries, ids []int64) ([]string, error) {
 	}
 	still, err := q.NamedAttachments(ctx, paths)
 	if err != nil {
-		return nil, fmt.Errorf("read who names attachments: %w", err)
+		return nil, failed("read who names attachments", err)
 	}
 	named := map[string]bool{}
 	for _, p := range still {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"math"
 	"time"
 
@@ -69,7 +68,7 @@ func auditParams(want ledger.AuditQuery) db.AuditsParams {
 
 func changes(rows []db.Audit, err error) ([]ledger.Change, error) {
 	if err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
+		return nil, failed("read audit log", err)
 	}
 	out := make([]ledger.Change, len(rows))
 	for i, r := range rows {

@@ -14,18 +14,18 @@ import (
 )
 
 // fill commits pairs of question and answer, spread over conversations.
-func fill(tb testing.TB, s *Store, chain *Chain, conversations, pairs int) {
+func fill(tb testing.TB, s *Store, chain *ledger.Tail, conversations, pairs int) {
 	tb.Helper()
 	text := strings.Repeat("x", 100)
 	fillWith(tb, s, chain, conversations, pairs, func() string { return text })
 }
 
 // fillWith is fill with texts of its own.
-func fillWith(tb testing.TB, s *Store, chain *Chain, conversations, pairs int, text func() string) {
+func fillWith(tb testing.TB, s *Store, chain *ledger.Tail, conversations, pairs int, text func() string) {
 	tb.Helper()
-	held := make([]*Conversation, conversations)
-	for i := range held {
-		held[i] = conversation(tb, s, chain, fmt.Sprint("c", i))
+	convs := make([]*ledger.Conversation, conversations)
+	for i := range convs {
+		convs[i] = recalled(tb, s, chain, fmt.Sprint("c", i))
 	}
 	origin := ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`}.Append(nil)
 	var wg sync.WaitGroup
@@ -33,17 +33,16 @@ func fillWith(tb testing.TB, s *Store, chain *Chain, conversations, pairs int, t
 	wg.Add(pairs)
 	for i := range pairs {
 		window <- struct{}{}
-		s.Append(&Unit{
-			Conversation: held[i%conversations],
+		s.Append(&ledger.Unit{
+			Conversation: convs[i%conversations],
 			In:           &ledger.Row{State: ledger.Handled, Text: text(), Origin: origin},
 			Out:          []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text(), Origin: origin}},
-			Done: func(r Result) {
-				if r.Err != nil {
-					tb.Error(r.Err)
-				}
-				<-window
-				wg.Done()
-			},
+		}, func(r ledger.Result) {
+			if r.Err != nil {
+				tb.Error(r.Err)
+			}
+			<-window
+			wg.Done()
 		})
 	}
 	wg.Wait()
@@ -71,7 +70,7 @@ func BenchmarkHistory(b *testing.B) {
 	_, chain := newChannel(b, s, "a")
 	fill(b, s, chain, 5000, 500_000)
 	key := "c7"
-	for name, scope := range map[string]Scope{"conversation": {Chain: chain, Conversation: &key}, "channel": {Chain: chain}} {
+	for name, scope := range map[string]ledger.Scope{"conversation": {Channel: chain.Channel, Conversation: &key}, "channel": {Channel: chain.Channel}} {
 		b.Run(name, func(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {

@@ -77,11 +77,11 @@ func (s *Store) UpdateChannel(ctx context.Context, c ledger.Channel, by ledger.C
 // little by little, unless the row is not c.Version any more. Errors are ErrNotFound,
 // ErrConflict and those of storage.
 func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.Change) error {
-	chain, err := s.Chain(ctx, c.Key)
+	chain, err := s.chain(ctx, c.Key)
 	if err != nil {
 		return err
 	}
-	return s.change(func(q *db.Queries) error {
+	return s.w.submit(func(q *db.Queries) error {
 		if err := q.InsertRemoved(ctx, db.InsertRemovedParams{Channel: c.Key, At: s.now().UnixMilli()}); err != nil {
 			return fmt.Errorf("delete channel: %w", err)
 		}
@@ -98,12 +98,8 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 			return outdated(q.ChannelByID(ctx, c.Key))
 		}
 		by.Target = c.Name
-		if err := s.audit(ctx, q, by); err != nil {
-			return err
-		}
-		chain.removed = true
-		return nil
-	})
+		return s.audit(ctx, q, by)
+	}, func() { chain.removed = true })
 }
 
 // Channel reads a channel by its id or name.
@@ -129,7 +125,7 @@ func found(row db.Channel, err error) (ledger.Channel, error) {
 		return ledger.Channel{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Channel{}, fmt.Errorf("read channel: %w", err)
+		return ledger.Channel{}, failed("read channel", err)
 	}
 	return channel(row)
 }
@@ -139,7 +135,7 @@ func found(row db.Channel, err error) (ledger.Channel, error) {
 func (s *Store) Channels(ctx context.Context, after int64, n int) ([]ledger.Channel, error) {
 	rows, err := s.read.Channels(ctx, db.ChannelsParams{After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read channels: %w", err)
+		return nil, failed("read channels", err)
 	}
 	out := make([]ledger.Channel, len(rows))
 	for i, r := range rows {

@@ -3,12 +3,13 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
-func batchLen(units []*Unit) int {
+func batchLen(units []unit) int {
 	rows, bytes := 0, 0
 	for i, u := range units {
 		r, b := u.size()
@@ -20,7 +21,7 @@ func batchLen(units []*Unit) int {
 	return len(units)
 }
 
-func (u *Unit) size() (rows, bytes int) {
+func (u unit) size() (rows, bytes int) {
 	if u.In != nil {
 		rows++
 		bytes += rowSize(u.In)
@@ -43,89 +44,225 @@ func rowSize(r *ledger.Row) int {
 }
 
 // write commits the units, and answers them before it looks after the log.
-func (w *writer) write(units []*Unit) {
-	b := &batch{later: w.later[:0]}
+func (w *writer) write(units []unit) {
+	b := &ledger.Commit{Flushers: w.later[:0]}
 	tried, err := w.store(units, b)
-	for _, f := range b.later {
+	for _, f := range b.Flushers {
 		f.Flush()
 	}
-	clear(b.later)
-	w.later = b.later
+	clear(b.Flushers)
+	w.later = b.Flushers
 	if tried && w.note(err) {
 		w.tidy()
 	}
 }
 
-// store commits the units together and calls their Done with the error; tried is
-// false if none was left to commit. If one of them breaks a constraint, each is committed
-// alone, so that a duplicate does not hurt its neighbours.
-func (w *writer) store(units []*Unit, b *batch) (tried bool, err error) {
-	if units = w.dropFallen(units, b); len(units) == 0 {
-		return false, nil
+// store commits the units together and calls their done; tried is false if none was
+// left to commit. A unit that can't be stored is left out, and the others are
+// committed without it: it does not hurt its neighbours. err is the disk's.
+func (w *writer) store(units []unit, b *ledger.Commit) (tried bool, err error) {
+	fates := w.fatesOf(units)
+	rest := w.kept(units, fates)
+	careful := w.wary > 0 // every reason that can be looked up was
+	if careful {
+		w.wary--
+		rest, err = w.lookAhead(units, fates)
 	}
-	err = w.attempt(units)
-	var broken *sqliteError
-	if len(units) > 1 && (errors.Is(err, ledger.ErrRemoved) || errors.As(err, &broken) && broken.constraint()) {
-		for i := range units {
-			if rest := w.dropFallen(units[i:i+1], b); len(rest) > 0 {
-				w.finish(rest, w.attempt(rest), b)
-			}
+	for err == nil && len(rest) > 0 {
+		tried = true
+		if err = w.attempt(rest); err == nil {
+			break
 		}
-	} else {
-		w.finish(units, err, b)
+		switch blamed := w.blamed; {
+		case !unfit(err):
+		case blamed != nil && careful:
+			fates[slices.IndexFunc(units, func(u unit) bool { return u.Unit == blamed })] = w.unfitUnit(err)
+			rest, err = w.lookAhead(units, fates) // what repeats it is no repeat
+		case !careful:
+			careful = true
+			rest, err = w.lookAhead(units, fates)
+		case !w.inserts.single: // which row it was nobody knows: one at a time
+			w.inserts.single, err = true, nil
+		}
 	}
+	w.inserts.single = false
+	w.finish(units, fates, err, b)
 	w.pulse.beat(len(units))
 	w.db.arena.trim(w.db.tls)
-	return true, err
+	return tried, err
 }
 
 // errFallen is the error of a unit behind one that failed.
 var errFallen = fmt.Errorf("%w: what comes before was not stored", ledger.ErrUnavailable)
 
-// dropFallen ends the units behind one that failed, and returns the others.
-func (w *writer) dropFallen(units []*Unit, b *batch) []*Unit {
-	fallen := func(u *Unit) bool { return u.Behind != nil && u.Behind.failed }
-	if !slices.ContainsFunc(units, fallen) {
+// fatesOf are the errors of units, none so far.
+func (w *writer) fatesOf(units []unit) []error {
+	clear(w.fates)
+	w.fates = slices.Grow(w.fates[:0], len(units))[:len(units)]
+	return w.fates
+}
+
+// kept are the units that nothing is known against.
+func (w *writer) kept(units []unit, fates []error) []unit {
+	dropped := 0
+	for i, u := range units {
+		switch {
+		case fates[i] != nil:
+		case u.chain().removed:
+			fates[i] = ledger.ErrRemoved
+		case u.Owner().Epoch != u.chain().epoch:
+			fates[i] = ledger.ErrFenced
+		case u.After != nil && u.After.Failed:
+			fates[i] = errFallen
+		}
+		if fates[i] != nil {
+			u.Failed = true // those behind it are looked at next
+			dropped++
+		}
+	}
+	if dropped == 0 {
 		return units
 	}
-	rest := make([]*Unit, 0, len(units))
+	rest := make([]unit, 0, len(units)-dropped)
 	for i, u := range units {
-		if fallen(u) {
-			w.finish(units[i:i+1], errFallen, b) // before those behind it are looked at
-		} else {
+		if fates[i] == nil {
 			rest = append(rest, u)
 		}
 	}
 	return rest
 }
 
-func (w *writer) finish(units []*Unit, err error, b *batch) {
+// unfit reports that a commit failed for what one of its units says, not for the
+// disk.
+func unfit(err error) bool {
 	var broken *sqliteError
-	switch {
-	case err == nil, errors.Is(err, ledger.ErrRemoved):
-	case errors.As(err, &broken) && broken.constraint():
-		err = ledger.ErrDuplicate
-	default:
+	return errors.Is(err, ledger.ErrRemoved) || errors.As(err, &broken) && broken.constraint()
+}
+
+// unfitUnit is the error of the unit that a commit failed for. Repeats were looked
+// for before: it is none.
+func (w *writer) unfitUnit(err error) error {
+	if errors.Is(err, ledger.ErrRemoved) {
+		return err
+	}
+	w.log.Error("a message was not stored: the database does not take it", "error", err)
+	return fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
+}
+
+// wariness is how many batches after one with a repeat are looked at beforehand: an
+// adapter that repeats messages does it again, and each time costs a transaction
+// that is rolled back.
+const wariness = 64
+
+// lookAhead finds the units that can't be stored, repeats and changes of messages
+// that were deleted, and returns the others.
+func (w *writer) lookAhead(units []unit, fates []error) ([]unit, error) {
+	clear(w.ahead)
+	first := ledger.MessageID(math.MaxInt64) // of the batch: it is not on the disk yet
+	for i, u := range units {
+		if errors.Is(fates[i], ledger.ErrDuplicate) || errors.Is(fates[i], errFallen) {
+			fates[i], u.Failed = nil, false // looked for anew
+		}
+		if id := u.First(); id != 0 {
+			first = min(first, id)
+		}
+	}
+	for i, u := range units {
+		if fates[i] != nil {
+			continue
+		}
+		var err error
+		if fates[i], err = w.fateOf(u, first); err != nil {
+			return nil, err
+		}
+		if fates[i] != nil {
+			w.wary = wariness
+		}
+	}
+	return w.kept(units, fates), nil
+}
+
+// platformKey is what must be unique.
+type platformKey struct {
+	channel int64
+	id      string
+}
+
+// fateOf looks for what is against a unit; first is the first message of its batch.
+func (w *writer) fateOf(u unit, first ledger.MessageID) (fate, err error) {
+	if u.In != nil {
+		fate, err = w.fateOfRow(u.chain().channel, u.In)
+	}
+	for i := 0; i < len(u.Out) && fate == nil && err == nil; i++ {
+		fate, err = w.fateOfRow(u.chain().channel, &u.Out[i])
+	}
+	for i := 0; i < len(u.Settle) && fate == nil && err == nil; i++ {
+		id := u.Settle[i].ID
+		if id >= first {
+			continue
+		}
+		w.there.int(int64(id))
+		var there bool
+		if there, err = w.there.once(); err == nil && !there {
+			fate = ledger.ErrRemoved
+		}
+	}
+	return fate, err
+}
+
+func (w *writer) fateOfRow(channel int64, r *ledger.Row) (fate, err error) {
+	if r.PlatformID == "" {
+		return nil, nil
+	}
+	key := platformKey{channel, r.PlatformID}
+	if w.ahead[key] {
+		return ledger.ErrDuplicate, nil
+	}
+	w.ahead[key] = true
+	w.repeat.int(channel)
+	w.repeat.text(r.PlatformID)
+	there, err := w.repeat.once()
+	if there {
+		fate = ledger.ErrDuplicate
+	}
+	return fate, err
+}
+
+// finish calls the units' done in their order. All that were to be stored, and
+// repeats of them, share err.
+func (w *writer) finish(units []unit, fates []error, err error, b *ledger.Commit) {
+	if err != nil {
 		err = w.trouble(err)
 	}
-	switch {
-	case err == nil:
-		w.unfinished.note(units)
-	case errors.Is(err, ledger.ErrUnavailable):
-		w.stats.Refused.Add(uint64(len(units)))
+	refused := 0
+	for i := range fates {
+		if err != nil && (fates[i] == nil || errors.Is(fates[i], ledger.ErrDuplicate)) {
+			fates[i] = err
+		}
+		if errors.Is(fates[i], ledger.ErrUnavailable) {
+			refused++
+		}
 	}
-	for _, u := range units {
-		u.failed, u.Behind = err != nil, nil
-		if u.Done != nil {
-			u.Done(Result{Err: err, batch: b})
+	if refused > 0 {
+		w.stats.Refused.Add(uint64(refused))
+	}
+	if err == nil {
+		w.unfinished.note(units, fates)
+	}
+	for i, u := range units {
+		u.Failed, u.After = fates[i] != nil, nil
+		if u.done != nil {
+			u.done(ledger.Result{Err: fates[i], Commit: b})
 		}
 	}
 }
 
-func (w *writer) transact(units []*Unit) error {
+func (w *writer) transact(units []unit) error {
+	w.blamed = nil
 	err := w.begin.run()
 	if err == nil {
 		if err = w.insert(units); err == nil {
+			w.blamed = nil
 			err = w.commit.run()
 		}
 	}
@@ -138,8 +275,7 @@ func (w *writer) transact(units []*Unit) error {
 		if c.staged = false; err == nil {
 			c.head.Store(int64(c.next))
 			if c.nextCursor != "" {
-				cursor := c.nextCursor
-				c.cursor.Store(&cursor)
+				c.owner.Load().Committed(c.nextCursor)
 			}
 		}
 		c.nextCursor = ""
@@ -153,12 +289,12 @@ func (w *writer) transact(units []*Unit) error {
 	return err
 }
 
-func (w *writer) insert(units []*Unit) error {
+func (w *writer) insert(units []unit) error {
 	w.inserts.n, w.inserts.last = 0, 0
 	for _, u := range units {
-		c := u.Conversation
-		if u.chain().removed {
-			return ledger.ErrRemoved
+		c := u.conversation()
+		if w.inserts.single {
+			w.blamed = u.Unit
 		}
 		w.stageChain(u.chain())
 		if u.Cursor != "" {
@@ -189,15 +325,17 @@ func (w *writer) insert(units []*Unit) error {
 		return err
 	}
 	for _, u := range units {
+		w.blamed = u.Unit
 		if err := w.follow(u); err != nil {
 			return err
 		}
 	}
+	w.blamed = nil
 	for _, c := range w.chains {
 		if c.nextCursor == "" {
 			continue
 		}
-		w.saveCursor.int(c.Channel)
+		w.saveCursor.int(c.channel)
 		w.saveCursor.text(c.nextCursor)
 		if err := w.saveCursor.run(); err != nil {
 			return err
@@ -209,18 +347,18 @@ func (w *writer) insert(units []*Unit) error {
 // placed is a row with its place in the history.
 type placed struct {
 	row  *ledger.Row
-	conv *Conversation
+	conv *conversation
 	turn int64
 }
 
-func (w *writer) stage(c *Conversation) {
+func (w *writer) stage(c *conversation) {
 	if !c.staged {
 		c.staged, c.next = true, c.now
 		w.busy = append(w.busy, c)
 	}
 }
 
-func (w *writer) stageChain(c *Chain) {
+func (w *writer) stageChain(c *chain) {
 	if !c.staged {
 		c.staged, c.next = true, ledger.MessageID(c.head.Load())
 		w.chains = append(w.chains, c)
@@ -229,7 +367,7 @@ func (w *writer) stageChain(c *Chain) {
 
 // follow writes what is not on the happy path: the pending list and changes of
 // state.
-func (w *writer) follow(u *Unit) error {
+func (w *writer) follow(u unit) error {
 	if u.In != nil {
 		if err := w.nameFiles(u.In.ID, u.In.Parts, u.In.Meta); err != nil {
 			return err
@@ -249,12 +387,12 @@ func (w *writer) follow(u *Unit) error {
 		if u.Out[i].State != ledger.Queued && !u.Out[i].Tracked {
 			continue
 		}
-		if err := w.list(ledger.Settlement{ID: u.Out[i].ID, State: u.Out[i].State, Tracked: u.Out[i].Tracked}, u.Conversation.Chain.Channel); err != nil {
+		if err := w.list(ledger.Settlement{ID: u.Out[i].ID, State: u.Out[i].State, Tracked: u.Out[i].Tracked}, u.chain().channel); err != nil {
 			return err
 		}
 	}
 	for _, t := range u.Settle {
-		if err := w.refill(u.Conversation, t.ID, t.Content); err != nil {
+		if err := w.refill(u.conversation(), t.ID, t.Content); err != nil {
 			return err
 		}
 		w.settle.int(int64(t.State))
@@ -268,7 +406,7 @@ func (w *writer) follow(u *Unit) error {
 		if w.db.changes() == 0 { // deleted since somebody looked at it
 			return ledger.ErrRemoved
 		}
-		if err := w.list(t, u.Conversation.Chain.Channel); err != nil {
+		if err := w.list(t, u.chain().channel); err != nil {
 			return err
 		}
 		if err := w.tell(t); err != nil {
@@ -279,7 +417,7 @@ func (w *writer) follow(u *Unit) error {
 }
 
 // refill writes what a message says after all.
-func (w *writer) refill(conv *Conversation, id ledger.MessageID, c *ledger.Content) error {
+func (w *writer) refill(conv *conversation, id ledger.MessageID, c *ledger.Content) error {
 	if c == nil {
 		return nil
 	}
@@ -354,7 +492,7 @@ func (w *writer) saveConversations() error {
 	return nil
 }
 
-func (w *writer) saveConversation(c *Conversation) error {
+func (w *writer) saveConversation(c *conversation) error {
 	if c.saved && c.next.Settings == c.now.Settings && c.next.offer == c.now.offer {
 		s := w.moveConversation // as nearly always
 		s.int(c.next.turns)
@@ -381,7 +519,7 @@ func (w *writer) saveConversation(c *Conversation) error {
 	s.int(int64(c.next.offer))
 	s.int(c.ID)
 	if !c.saved {
-		s.int(c.Chain.Channel)
+		s.int(c.chain.channel)
 		s.text(c.Key)
 	}
 	return s.run()

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -26,7 +25,7 @@ func (s *Store) Conversations(ctx context.Context, channels []int64, before ledg
 	}
 	found, err := s.recent(ctx, channels, int64(before), n)
 	if err != nil {
-		return nil, fmt.Errorf("read conversations: %w", err)
+		return nil, failed("read conversations", err)
 	}
 	out := make([]ledger.ConversationInfo, len(found))
 	for i, c := range found {
@@ -115,7 +114,7 @@ func (s *Store) lastOf(ctx context.Context, in []ledger.ConversationInfo) error 
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read newest messages: %w", err)
+		return failed("read newest messages", err)
 	}
 	return nil
 }
@@ -134,16 +133,16 @@ func (s *Store) count(ctx context.Context, in []ledger.ConversationInfo) error {
 	slices.Sort(channels)
 	waiting, err := s.read.WaitingAmong(ctx, db.WaitingAmongParams{Channels: slices.Compact(channels), Conversations: ids})
 	if err != nil {
-		return fmt.Errorf("count what waits: %w", err)
+		return failed("count what waits", err)
 	}
 	for _, w := range waiting {
 		at[w.Conversation].Waiting = w.N
 	}
-	failed, err := s.read.FailedAmong(ctx, db.FailedAmongParams{Most: deadLooked, Conversations: ids})
+	dead, err := s.read.FailedAmong(ctx, db.FailedAmongParams{Most: deadLooked, Conversations: ids})
 	if err != nil {
-		return fmt.Errorf("count what failed: %w", err)
+		return failed("count what failed", err)
 	}
-	for _, f := range failed {
+	for _, f := range dead {
 		at[f.Conversation].Failed = f.N
 	}
 	return nil

@@ -109,7 +109,7 @@ func (s *Store) Credentials(ctx context.Context, of ledger.Owner, after int64, n
 	channel, agent := columns(of)
 	rows, err := s.read.CredentialsOf(ctx, db.CredentialsOfParams{Kind: string(of.Kind), Channel: channel, Agent: agent, After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read credentials: %w", err)
+		return nil, failed("read credentials", err)
 	}
 	out := make([]ledger.Credential, len(rows))
 	for i, r := range rows {
@@ -154,7 +154,7 @@ func foundCredential(row db.Credential, err error) (ledger.Credential, error) {
 		return ledger.Credential{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Credential{}, fmt.Errorf("read credential: %w", err)
+		return ledger.Credential{}, failed("read credential", err)
 	}
 	return credential(row)
 }

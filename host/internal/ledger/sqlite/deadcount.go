@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"sync"
 	"time"
 
@@ -55,7 +54,7 @@ func countDead(ctx context.Context, d *sql.DB, most int) (ledger.DeadCounts, err
 		"SELECT channel, direction, reason FROM message WHERE state IN (5, 6) ORDER BY id DESC LIMIT ?) "+
 		"GROUP BY 1, 2, 3", string(ledger.ReasonRejected), most)
 	if err != nil {
-		return out, fmt.Errorf("count dead letters: %w", err)
+		return out, failed("count dead letters", err)
 	}
 	defer func() { _ = rows.Close() }()
 	looked := int64(0)
@@ -64,14 +63,14 @@ func countDead(ctx context.Context, d *sql.DB, most int) (ledger.DeadCounts, err
 		var dead bool
 		var n int64
 		if err := rows.Scan(&of.Channel, &of.Reason, &dead, &n); err != nil {
-			return out, fmt.Errorf("count dead letters: %w", err)
+			return out, failed("count dead letters", err)
 		}
 		if looked += n; dead {
 			out.Of[of] = n
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return out, fmt.Errorf("count dead letters: %w", err)
+		return out, failed("count dead letters", err)
 	}
 	out.Whole = looked < int64(most)
 	return out, nil

@@ -18,7 +18,7 @@ func (s *Store) HiddenUpTo(ctx context.Context, channel int64, conversation stri
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read what is hidden: %w", err)
+		return 0, failed("read what is hidden", err)
 	}
 	return ledger.MessageID(id), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -33,7 +32,7 @@ func (s *Store) entry(e db.Entry) ledger.Entry {
 
 func (s *Store) entries(rows []db.Entry, err error) ([]ledger.Entry, error) {
 	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
+		return nil, failed("read messages", err)
 	}
 	out := make([]ledger.Entry, len(rows))
 	for i, r := range rows {
@@ -69,26 +68,23 @@ func (s *Store) one(r db.Entry, err error) (ledger.Entry, error) {
 		return ledger.Entry{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Entry{}, fmt.Errorf("read message: %w", err)
+		return ledger.Entry{}, failed("read message", err)
 	}
 	return s.entry(r), nil
-}
-
-// Scope is whose history is read: a channel, or one conversation of it.
-type Scope struct {
-	Chain        *Chain
-	Conversation *string           // nil = all
-	Direction    *ledger.Direction // nil = both
 }
 
 // Before reads up to n messages of the scope, newest first, and ledger.PageBytes of
 // them: see ledger.PageFull. Of the page before,
 // before is the last message; 0 starts at the newest.
-func (s *Store) Before(ctx context.Context, in Scope, before ledger.MessageID, n int) ([]ledger.Entry, error) {
+func (s *Store) Before(ctx context.Context, in ledger.Scope, before ledger.MessageID, n int) ([]ledger.Entry, error) {
 	w := walk{Scope: in, keys: map[int64]string{}}
-	head := in.Chain.head.Load() // before the reader begins, so that it sees this message
+	c, err := s.chain(ctx, in.Channel)
+	if err != nil {
+		return nil, err
+	}
+	head := c.head.Load() // before the reader begins, so that it sees this message
 	out := make([]ledger.Entry, 0, min(n, 50))
-	err := s.walkers.within(ctx, func(r *reader) error {
+	err = s.walkers.within(ctx, func(r *reader) error {
 		next, err := w.begin(r, head, int64(before))
 		for size := 0; err == nil && next != 0 && len(out) < n && size < ledger.PageBytes; {
 			if err = s.walkers.stopped(ctx); err != nil {
@@ -108,13 +104,13 @@ func (s *Store) Before(ctx context.Context, in Scope, before ledger.MessageID, n
 		return err
 	})
 	if errors.Is(err, ledger.ErrNotFound) {
-		if deleted, derr := s.wasDeleted(ctx, in.Chain.Channel, before); deleted || derr != nil {
+		if deleted, derr := s.wasDeleted(ctx, in.Channel, before); deleted || derr != nil {
 			return []ledger.Entry{}, derr
 		}
 		return out, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
+		return nil, failed("read messages", err)
 	}
 	return out, nil
 }
@@ -129,7 +125,7 @@ func (s *Store) After(ctx context.Context, id ledger.MessageID, n int) ([]ledger
 func (s *Store) ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Entry, error) {
 	ids, err := s.read.ChangedSince(ctx, db.ChangedSinceParams{Last: int64(last), At: last.Time().UnixMilli(), N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read changes: %w", err)
+		return nil, failed("read changes", err)
 	}
 	entries := make([]ledger.Entry, 0, len(ids))
 	for _, id := range ids {
@@ -148,7 +144,10 @@ func (s *Store) ChangedSince(ctx context.Context, last ledger.MessageID, n int) 
 // Newest is the newest message of all channels; 0 = none.
 func (s *Store) Newest(ctx context.Context) (ledger.MessageID, error) {
 	id, err := s.read.NewestMessage(ctx)
-	return ledger.MessageID(id), err
+	if err != nil {
+		return 0, failed("read newest message", err)
+	}
+	return ledger.MessageID(id), nil
 }
 
 // Pending reads up to n queued messages of a channel in commit order, from
@@ -166,7 +165,7 @@ func (s *Store) Replayed(ctx context.Context, ids []ledger.MessageID) (map[ledge
 	}
 	rows, err := s.read.Replayed(ctx, db.ReplayedParams{Ids: keys, Replayed: ledger.LifeReplayed})
 	if err != nil {
-		return nil, fmt.Errorf("read replays: %w", err)
+		return nil, failed("read replays", err)
 	}
 	at := make(map[ledger.MessageID]time.Time, len(rows))
 	for _, r := range rows {
@@ -182,7 +181,7 @@ func (s *Store) Waiting(ctx context.Context, channel int64) ([]ledger.Waiting, e
 	for after := int64(0); ; {
 		rows, err := s.read.WaitingOfChannel(ctx, db.WaitingOfChannelParams{Channel: channel, After: after, Queued: int64(ledger.Queued), N: page})
 		if err != nil {
-			return nil, fmt.Errorf("read queue: %w", err)
+			return nil, failed("read queue", err)
 		}
 		for _, r := range rows {
 			after = r.Message
@@ -198,7 +197,7 @@ func (s *Store) Waiting(ctx context.Context, channel int64) ([]ledger.Waiting, e
 func (s *Store) Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error) {
 	rows, err := s.read.LifeOf(ctx, int64(id))
 	if err != nil {
-		return nil, fmt.Errorf("read life of message: %w", err)
+		return nil, failed("read life of message", err)
 	}
 	out := make([]ledger.Life, len(rows))
 	for i, r := range rows {
@@ -224,14 +223,18 @@ func (s *Store) Dead(ctx context.Context, channel int64, why ledger.Reason, befo
 func (s *Store) PendingChannels(ctx context.Context) ([]int64, error) {
 	keys, err := s.read.PendingChannels(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read channels with queues: %w", err)
+		return nil, failed("read channels with queues", err)
 	}
 	return keys, nil
 }
 
 // CountPending is how many messages of a channel are queued.
 func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) {
-	return s.read.CountPending(ctx, channel)
+	n, err := s.read.CountPending(ctx, channel)
+	if err != nil {
+		return 0, failed("count queue", err)
+	}
+	return n, nil
 }
 
 // Unanswered reads the inbound messages that were open when the host stopped:
@@ -239,7 +242,7 @@ func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) 
 func (s *Store) Unanswered(ctx context.Context) ([]ledger.OpenMessage, error) {
 	told, err := s.read.Told(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read who was told: %w", err)
+		return nil, failed("read who was told", err)
 	}
 	var all []ledger.OpenMessage
 	err = s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
@@ -262,7 +265,7 @@ func (s *Store) eachUnanswered(ctx context.Context, fn func(ledger.Entry, listed
 	}
 	after, err := s.read.Mark(ctx)
 	if err != nil {
-		return fmt.Errorf("read mark: %w", err)
+		return failed("read mark", err)
 	}
 	for {
 		page, err := s.entries(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(ledger.Received), N: 500}))
@@ -281,8 +284,8 @@ func (s *Store) eachUnanswered(ctx context.Context, fn func(ledger.Entry, listed
 	}
 }
 
-// Chain is the channel's place in the log, read once per process.
-func (s *Store) Chain(ctx context.Context, channel int64) (*Chain, error) {
+// chain is the channel's place in the log, read once per process.
+func (s *Store) chain(ctx context.Context, channel int64) (*chain, error) {
 	s.mu.Lock()
 	c := s.chains[channel]
 	s.mu.Unlock()
@@ -291,58 +294,79 @@ func (s *Store) Chain(ctx context.Context, channel int64) (*Chain, error) {
 	}
 	ends, err := s.read.ChannelEnds(ctx, channel)
 	if err != nil {
-		return nil, fmt.Errorf("read end of channel: %w", err)
-	}
-	cursor, err := s.read.Cursor(ctx, channel)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, fmt.Errorf("read cursor: %w", err)
+		return nil, failed("read end of channel", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.chains[channel]; c != nil {
 		return c, nil
 	}
-	c = &Chain{Channel: channel}
+	c = &chain{channel: channel}
 	c.head.Store(ends.Head)
 	c.lastIn.Store(ends.LastIn)
 	c.lastOut.Store(ends.LastOut)
-	if cursor != "" {
-		c.cursor.Store(&cursor)
-	}
 	s.chains[channel] = c
 	return c, nil
 }
 
-// Recall is a conversation with what its holder must know of its past.
-type Recall struct {
-	*Conversation
-	ledger.Settings
-	Latest ledger.Origin // of the newest inbound message
-	Offer  *ledger.Entry // the newest message with buttons; nil = none
+// Own implements ledger.Log.
+func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
+	c, err := s.chain(ctx, channel)
+	if err != nil {
+		return nil, err
+	}
+	t := &ledger.Tail{Channel: channel, Engine: c}
+	// On the writer's goroutine: what the owner before appended is committed, or fenced.
+	err = s.w.submit(func(q *db.Queries) error {
+		cursor, err := q.Cursor(ctx, channel)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return failed("read cursor", err)
+		}
+		if cursor != "" {
+			t.Committed(cursor)
+		}
+		return nil
+	}, func() {
+		c.epoch++
+		t.Epoch = c.epoch
+		c.owner.Store(t)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Release implements ledger.Log.
+func (s *Store) Release(t *ledger.Tail) {
+	c := t.Engine.(*chain)
+	_ = s.w.submit(func(*db.Queries) error { return nil }, func() { // an error is that of the host's end
+		if c.epoch == t.Epoch {
+			c.epoch++
+			c.owner.Store(nil)
+		}
+	})
 }
 
 // Conversation reads a conversation of a channel, or makes one that is written
 // with its first message. The caller makes sure that it is not held twice.
-func (s *Store) Conversation(ctx context.Context, chain *Chain, key string) (Recall, error) {
-	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: chain.Channel, Key: key})
+func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string) (ledger.Recall, error) {
+	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: tail.Channel, Key: key})
 	if errors.Is(err, sql.ErrNoRows) {
-		return Recall{Conversation: &Conversation{ID: int64(s.NewID()), Key: key, Chain: chain}}, nil
+		return ledger.Recall{Conversation: &newConversation(int64(s.NewID()), key, tail).Conversation}, nil
 	}
 	if err != nil {
-		return Recall{}, fmt.Errorf("read conversation: %w", err)
+		return ledger.Recall{}, failed("read conversation", err)
 	}
 	settings := ledger.Settings{Agent: c.Agent, Muted: c.Muted != 0}
-	r := Recall{
-		Conversation: &Conversation{
-			ID: c.ID, Key: key, Chain: chain, saved: true,
-			now: ends{ledger.MessageID(c.Head), ledger.MessageID(c.LastIn), ledger.MessageID(c.LastOut), ledger.MessageID(c.Offer), c.Turns, settings},
-		},
-		Settings: settings,
-	}
+	known := newConversation(c.ID, key, tail)
+	known.saved = true
+	known.now = ends{ledger.MessageID(c.Head), ledger.MessageID(c.LastIn), ledger.MessageID(c.LastOut), ledger.MessageID(c.Offer), c.Turns, settings}
+	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings}
 	if c.LastIn != 0 {
 		m, err := s.Message(ctx, ledger.MessageID(c.LastIn))
 		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-			return Recall{}, err
+			return ledger.Recall{}, err
 		}
 		r.Latest = m.Origin
 	}
@@ -351,17 +375,17 @@ func (s *Store) Conversation(ctx context.Context, chain *Chain, key string) (Rec
 		if err == nil {
 			r.Offer = &m
 		} else if !errors.Is(err, ledger.ErrNotFound) {
-			return Recall{}, err
+			return ledger.Recall{}, err
 		}
 	}
 	return r, nil
 }
 
 // Entry makes the entry of a row that was just committed.
-func (s *Store) Entry(r ledger.Row, c *Conversation) (ledger.Entry, error) {
+func (s *Store) Entry(r ledger.Row, c *ledger.Conversation) (ledger.Entry, error) {
 	origin, err := ledger.ParseOrigin(r.Origin)
 	if r.Status == "" {
 		r.Status = message.StatusCompleted
 	}
-	return ledger.Entry{Row: r, Channel: c.Chain.Channel, ConversationID: c.ID, Conversation: c.Key, Origin: origin}, err
+	return ledger.Entry{Row: r, Channel: c.Tail.Channel, ConversationID: c.ID, Conversation: c.Key, Origin: origin}, err
 }

@@ -10,15 +10,23 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 )
 
-// keepHouse advances the mark until ctx ends.
+// keepHouse advances the mark, and looks whether the database is where it was, until
+// ctx ends.
 func (s *Store) keepHouse(ctx context.Context) {
-	tick := time.NewTicker(housekeeping)
+	tick, look := time.NewTicker(housekeeping), time.NewTicker(lookEvery)
 	defer tick.Stop()
+	defer look.Stop()
 	var saved ledger.MessageID
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-look.C:
+			if s.w.lost() != nil {
+				_ = s.w.submit(func(*db.Queries) error { return s.w.watch() }, nil) // Serve tells
+				return
+			}
+			continue
 		case <-tick.C:
 		}
 		if mark := s.open.mark(); mark != saved {

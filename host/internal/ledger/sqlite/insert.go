@@ -26,6 +26,9 @@ type inserter struct {
 
 	rows [insertRows]placed // that wait to be written
 	n    int
+
+	single bool // one row a statement, to see which one is refused
+
 	last ledger.MessageID // written last in this transaction; 0 = none yet
 }
 
@@ -74,6 +77,9 @@ func (w *writer) prepareInserts() error {
 // add takes one row more, and writes when there are enough of them.
 func (w *writer) add(p placed) error {
 	in := &w.inserts
+	if in.single {
+		return w.addOne(p)
+	}
 	in.rows[in.n] = p
 	if in.n++; in.n < insertRows {
 		return nil
@@ -106,12 +112,20 @@ func (w *writer) add(p placed) error {
 func (w *writer) addRest() error {
 	in := &w.inserts
 	for _, p := range in.rows[:in.n] {
-		w.bind(in.one, p)
-		if err := in.one.run(); err != nil {
+		if err := w.addOne(p); err != nil {
 			return err
 		}
-		in.last = p.row.ID
 	}
+	return nil
+}
+
+func (w *writer) addOne(p placed) error {
+	in := &w.inserts
+	w.bind(in.one, p)
+	if err := in.one.run(); err != nil {
+		return err
+	}
+	in.last = p.row.ID
 	return nil
 }
 
@@ -127,10 +141,10 @@ func (w *writer) bind(s insertStmt, p placed) {
 	if s.ids {
 		s.int(int64(r.ID))
 	}
-	s.int(c.Chain.Channel)
+	s.int(c.chain.channel)
 	s.int(c.ID)
 	s.int(int64(c.next.head))
-	s.int(int64(c.Chain.next))
+	s.int(int64(c.chain.next))
 	s.int(int64(r.Direction))
 	s.int(int64(r.State))
 	r.Turn = p.turn
@@ -145,7 +159,7 @@ func (w *writer) bind(s insertStmt, p placed) {
 		s.textOrNull(string(r.Reason))
 		s.textOrNull(r.PlatformID)
 	}
-	c.next.head, c.Chain.next = r.ID, r.ID
+	c.next.head, c.chain.next = r.ID, r.ID
 	if r.Direction == ledger.In {
 		if r.State != ledger.Failed && !r.Aside { // who may not speak does not say where answers go
 			c.next.lastIn = r.ID

@@ -17,20 +17,15 @@ import (
 func TestRowsOfEveryShape(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	convs := []*Conversation{conversation(t, s, chain, "one"), conversation(t, s, chain, "two"), conversation(t, s, chain, "three")}
+	convs := []*ledger.Conversation{recalled(t, s, chain, "one"), recalled(t, s, chain, "two"), recalled(t, s, chain, "three")}
 	random := rand.New(rand.NewPCG(5, 8))
 	var want []ledger.Row
 	var wg sync.WaitGroup
 	for range 40 {
-		units := make([]*Unit, 1+random.IntN(60))
+		units := make([]*ledger.Unit, 1+random.IntN(60))
 		rare := random.IntN(3) // none, a few, many
 		for i := range units {
-			u := &Unit{Conversation: convs[random.IntN(len(convs))], In: someRow(random, ledger.In, rare), Done: func(r Result) {
-				if r.Err != nil {
-					t.Error(r.Err)
-				}
-				wg.Done()
-			}}
+			u := &ledger.Unit{Conversation: convs[random.IntN(len(convs))], In: someRow(random, ledger.In, rare)}
 			for range random.IntN(3) {
 				u.Out = append(u.Out, *someRow(random, ledger.Out, rare))
 			}
@@ -38,7 +33,12 @@ func TestRowsOfEveryShape(t *testing.T) {
 			wg.Add(1)
 		}
 		for _, u := range units {
-			s.Append(u)
+			s.Append(u, func(r ledger.Result) {
+				if r.Err != nil {
+					t.Error(r.Err)
+				}
+				wg.Done()
+			})
 		}
 		wg.Wait()
 		for _, u := range units {
@@ -46,7 +46,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 		}
 	}
 	for i, before := len(want)-1, ledger.MessageID(0); i >= 0; {
-		page, err := s.Before(t.Context(), Scope{Chain: chain}, before, 500)
+		page, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, before, 500)
 		if err != nil || len(page) == 0 {
 			t.Fatalf("%d messages not found: %v", i+1, err)
 		}
@@ -83,12 +83,12 @@ func someRow(random *rand.Rand, d ledger.Direction, rare int) *ledger.Row {
 func TestBehind(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	conv := conversation(t, s, chain, "c")
-	in := func() *Unit {
-		return &Unit{Conversation: conv, In: &ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: "in", PlatformID: "p"}}
+	conv := recalled(t, s, chain, "c")
+	in := func() *ledger.Unit {
+		return &ledger.Unit{Conversation: conv, In: &ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: "in", PlatformID: "p"}}
 	}
-	out := func(text string, behind *Unit) *Unit {
-		return &Unit{Conversation: conv, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text}}, Behind: behind}
+	out := func(text string, behind *ledger.Unit) *ledger.Unit {
+		return &ledger.Unit{Conversation: conv, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text}}, After: behind}
 	}
 	if err := commit(s, in()); err != nil {
 		t.Fatal(err)
@@ -99,13 +99,12 @@ func TestBehind(t *testing.T) {
 		third := out("third", second)
 		fourth := out("fourth", nil)
 		fifth := out("fifth", fourth)
-		units := []*Unit{again, second, third, fourth, fifth}
+		units := []*ledger.Unit{again, second, third, fourth, fifth}
 		errs := make([]error, len(units))
 		var wg sync.WaitGroup
 		for i, u := range units {
 			wg.Add(1)
-			u.Done = func(r Result) { errs[i] = r.Err; wg.Done() }
-			s.Append(u)
+			s.Append(u, func(r ledger.Result) { errs[i] = r.Err; wg.Done() })
 			if !together {
 				wg.Wait()
 			}
@@ -115,7 +114,7 @@ func TestBehind(t *testing.T) {
 			t.Errorf("together %v: %v", together, errs)
 		}
 	}
-	page, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 10)
+	page, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 10)
 	if err != nil || !slices.Equal(texts(page), []string{"fifth", "fourth", "fifth", "fourth", "in"}) {
 		t.Errorf("stored: %v, %v", texts(page), err)
 	}

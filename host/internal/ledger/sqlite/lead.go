@@ -6,18 +6,18 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
-// AppendBy is Append for a caller that holds no lock and that may wait for the
-// disk: if the writer has nothing to do, the unit is committed before it
-// returns, and what Done left for the leader to flush is flushed here.
-func (s *Store) AppendBy(l ledger.Leader, u *Unit) {
-	if !l.Lively() || !s.w.lead(l, u) {
-		s.Append(u)
+var _ ledger.Leading = (*Store)(nil) // optional: nothing else would miss it
+
+// AppendBy implements ledger.Leading.
+func (s *Store) AppendBy(l ledger.Leader, u *ledger.Unit, done func(ledger.Result)) {
+	if !l.Lively() || !s.w.lead(l, unit{u, done}) {
+		s.Append(u, done)
 	}
 }
 
 // lead takes the place of a writer that waits, for one unit; false if it does
 // not wait, if units came together lately, or if its disk is in trouble.
-func (w *writer) lead(l ledger.Leader, u *Unit) bool {
+func (w *writer) lead(l ledger.Leader, u unit) bool {
 	w.mu.Lock()
 	if !w.waiting || w.closed || w.crowd { // among many, those who come meanwhile had better share the commit
 		w.mu.Unlock()
@@ -28,12 +28,12 @@ func (w *writer) lead(l ledger.Leader, u *Unit) bool {
 		return false
 	}
 	w.waiting = false
-	u.identify(&w.ids)
+	u.Identify(&w.ids)
 	w.mu.Unlock()
 
-	b := new(batch)
+	b := new(ledger.Commit)
 	w.commitAlone(u, b)
-	for _, f := range b.later {
+	for _, f := range b.Flushers {
 		if f == ledger.Flusher(l) {
 			l.FlushHere()
 		} else {
@@ -44,7 +44,7 @@ func (w *writer) lead(l ledger.Leader, u *Unit) bool {
 }
 
 // commitAlone commits one unit in the writer's place, and gives that back.
-func (w *writer) commitAlone(u *Unit, b *batch) {
+func (w *writer) commitAlone(u unit, b *ledger.Commit) {
 	untidy := false
 	defer func() {
 		p := recover()
@@ -57,7 +57,7 @@ func (w *writer) commitAlone(u *Unit, b *batch) {
 			panic(p)
 		}
 	}()
-	if tried, err := w.store([]*Unit{u}, b); tried {
+	if tried, err := w.store([]unit{u}, b); tried {
 		untidy = w.note(err)
 	}
 }

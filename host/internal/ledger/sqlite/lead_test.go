@@ -37,18 +37,18 @@ func rests(t *testing.T, s *Store) {
 func TestAppendByCommitsHere(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	conv := conversation(t, s, chain, "one")
+	conv := recalled(t, s, chain, "one")
 	rests(t, s)
 	l := &leader{}
 	done := errors.New("not called")
-	s.AppendBy(l, &Unit{Conversation: conv, In: &ledger.Row{Text: "q"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "a"}}, Done: func(r Result) {
+	s.AppendBy(l, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "q"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "a"}}}, func(r ledger.Result) {
 		done = r.Err
 		r.Later(l)
-	}})
+	})
 	if done != nil || l.here != 1 || l.later != 0 {
 		t.Fatalf("done with %v, flushed here %d times and elsewhere %d, want once, here", done, l.here, l.later)
 	}
-	got, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 9)
+	got, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 9)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("found %v, %v", texts(got), err)
 	}
@@ -56,7 +56,7 @@ func TestAppendByCommitsHere(t *testing.T) {
 	rests(t, s)
 	l.lazy = true
 	wait := make(chan struct{})
-	s.AppendBy(l, &Unit{Conversation: conv, In: &ledger.Row{Text: "later"}, Done: func(r Result) { r.Later(flushed(wait)) }})
+	s.AppendBy(l, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "later"}}, func(r ledger.Result) { r.Later(flushed(wait)) })
 	<-wait
 	if l.here != 1 {
 		t.Error("a caller that is not lively committed")
@@ -78,12 +78,12 @@ func TestAppendByAmongOthers(t *testing.T) {
 	committed := 0
 	const each = 150
 	for g := range 6 {
-		conv := conversation(t, s, chain, fmt.Sprint("conversation ", g))
+		conv := recalled(t, s, chain, fmt.Sprint("conversation ", g))
 		wg.Go(func() {
 			for i := range each {
 				ended := make(chan struct{})
-				u := &Unit{Conversation: conv, In: &ledger.Row{Text: fmt.Sprint(i)}}
-				u.Done = func(r Result) {
+				u := &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: fmt.Sprint(i)}}
+				done := func(r ledger.Result) {
 					mu.Lock()
 					defer mu.Unlock()
 					if r.Err != nil || u.In.ID <= last {
@@ -94,9 +94,9 @@ func TestAppendByAmongOthers(t *testing.T) {
 					close(ended)
 				}
 				if g%2 == 0 {
-					s.AppendBy(&leader{}, u)
+					s.AppendBy(&leader{}, u, done)
 				} else {
-					s.Append(u)
+					s.Append(u, done)
 				}
 				<-ended
 			}
@@ -120,10 +120,10 @@ func TestAppendByAmongOthers(t *testing.T) {
 func TestAppendByTidies(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	conv := conversation(t, s, chain, "one")
+	conv := recalled(t, s, chain, "one")
 	for range 2 * checkpointPages {
 		rests(t, s)
-		s.AppendBy(&leader{}, &Unit{Conversation: conv, In: &ledger.Row{Text: strings.Repeat("x", 4000)}})
+		s.AppendBy(&leader{}, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: strings.Repeat("x", 4000)}}, nil)
 	}
 	rests(t, s)
 	if most := int32(checkpointPages + 100); s.w.pages > most {
@@ -136,7 +136,7 @@ func TestAppendByTidies(t *testing.T) {
 func TestAppendByPanics(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	conv := conversation(t, s, chain, "one")
+	conv := recalled(t, s, chain, "one")
 	rests(t, s)
 	func() {
 		defer func() {
@@ -144,9 +144,9 @@ func TestAppendByPanics(t *testing.T) {
 				t.Error("the panic did not reach its caller")
 			}
 		}()
-		s.AppendBy(&leader{}, &Unit{Conversation: conv, In: &ledger.Row{Text: "q"}, Done: func(Result) { panic("defect") }})
+		s.AppendBy(&leader{}, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "q"}}, func(ledger.Result) { panic("defect") })
 	}()
-	if err := commit(s, &Unit{Conversation: conv, In: &ledger.Row{Text: "next"}}); !errors.Is(err, ledger.ErrUnavailable) || !strings.Contains(err.Error(), "defect") {
+	if err := commit(s, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "next"}}); !errors.Is(err, ledger.ErrUnavailable) || !strings.Contains(err.Error(), "defect") {
 		t.Errorf("the next commit: %v", err)
 	}
 	if err := s.Serve(t.Context()); err == nil {
@@ -159,12 +159,12 @@ func TestAppendByAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	_, chain := newChannel(t, s, "a")
-	conv := conversation(t, s, chain, "one")
+	conv := recalled(t, s, chain, "one")
 	rests(t, s)
 	inside, rest := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.AppendBy(&leader{}, &Unit{Conversation: conv, In: &ledger.Row{Text: "last"}, Done: func(Result) { close(inside); <-rest }})
+		s.AppendBy(&leader{}, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "last"}}, func(ledger.Result) { close(inside); <-rest })
 	})
 	<-inside
 	wg.Go(func() {
@@ -181,11 +181,11 @@ func TestAppendByAtTheEnd(t *testing.T) {
 	wg.Wait()
 	again := open(t, dir)
 	defer func() { _ = again.Close() }()
-	chain, err := again.Chain(t.Context(), chain.Channel)
+	chain, err := again.Own(t.Context(), chain.Channel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := again.Before(t.Context(), Scope{Chain: chain}, 0, 9); err != nil || len(got) != 1 {
+	if got, err := again.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 9); err != nil || len(got) != 1 {
 		t.Errorf("found %v, %v", texts(got), err)
 	}
 }

@@ -97,7 +97,7 @@ func minute(r db.Minute) (tally.Minute, error) {
 func (s *Store) Minutes(ctx context.Context, channel int64, first, past time.Time) ([]tally.Minute, error) {
 	rows, err := s.read.Minutes(ctx, db.MinutesParams{Channel: channel, First: minuteOf(first), Past: minuteOf(past)})
 	if err != nil {
-		return nil, fmt.Errorf("read minutes: %w", err)
+		return nil, failed("read minutes", err)
 	}
 	out := make([]tally.Minute, len(rows))
 	for i, r := range rows {

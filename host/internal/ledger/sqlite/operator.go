@@ -18,7 +18,7 @@ func (s *Store) Operator(ctx context.Context) (ledger.Operator, error) {
 		return ledger.Operator{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Operator{}, fmt.Errorf("read operator: %w", err)
+		return ledger.Operator{}, failed("read operator", err)
 	}
 	return ledger.Operator{Name: r.Name, Password: r.Password, CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), ChangedAt: time.UnixMilli(r.ChangedAt).UTC()}, nil
 }

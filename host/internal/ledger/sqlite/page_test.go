@@ -12,16 +12,16 @@ import (
 func TestPageEndsByBytes(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	conv := conversation(t, s, chain, "r")
+	conv := recalled(t, s, chain, "r")
 	large := strings.Repeat("x", ledger.PageBytes/4)
 	for range 10 {
-		if err := commit(s, &Unit{Conversation: conv, In: &ledger.Row{State: ledger.Handled, Text: large}}); err != nil {
+		if err := commit(s, &ledger.Unit{Conversation: conv, In: &ledger.Row{State: ledger.Handled, Text: large}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	seen, pages := 0, 0
 	for before := ledger.MessageID(0); ; pages++ {
-		page, err := s.Before(t.Context(), Scope{Chain: chain}, before, 500)
+		page, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, before, 500)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,6 +110,12 @@ func (s *stmt) next() (bool, error) {
 	}
 }
 
+// once steps, reports whether there was a row, and makes the statement ready again.
+func (s *stmt) once() (bool, error) {
+	defer s.again()
+	return s.next()
+}
+
 // again makes the statement ready to be bound and stepped anew.
 func (s *stmt) again() {
 	sqlite3.Xsqlite3_reset(s.c.tls, s.p)

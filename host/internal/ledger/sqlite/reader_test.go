@@ -15,30 +15,30 @@ import (
 )
 
 // told fills a conversation and returns its scope.
-func told(t *testing.T, s *Store, chain *Chain, key string, pairs int) Scope {
+func told(t *testing.T, s *Store, chain *ledger.Tail, key string, pairs int) ledger.Scope {
 	t.Helper()
-	c := conversation(t, s, chain, key)
+	c := recalled(t, s, chain, key)
 	for i := range pairs {
-		err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: fmt.Sprint("q", i), State: ledger.Handled}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: fmt.Sprint("a", i)}}})
+		err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: fmt.Sprint("q", i), State: ledger.Handled}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: fmt.Sprint("a", i)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return Scope{Chain: chain, Conversation: &key}
+	return ledger.Scope{Channel: chain.Channel, Conversation: &key}
 }
 
 func TestPageOfHistoryHasEverythingThatWasKept(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "one")
+	c := recalled(t, s, chain, "one")
 	row := ledger.Row{
 		Text: "text", State: ledger.Handled, Parts: []byte(`[{"type":"text"}]`), Origin: ledger.Origin{SessionKey: "k", UserID: "u", ReplyCtx: `{"a": 1}`}.Append(nil),
 		Meta: []byte(`{"m":1}`), Notes: []byte(`[]`), PlatformID: "p1",
 	}
-	if err := commit(s, &Unit{Conversation: c, In: &row}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &row}); err != nil {
 		t.Fatal(err)
 	}
-	err := commit(s, &Unit{Conversation: c, Settle: []ledger.Settlement{{ID: row.ID, State: ledger.Failed, Reason: ledger.ReasonRejected, Handle: "h"}}})
+	err := commit(s, &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: row.ID, State: ledger.Failed, Reason: ledger.ReasonRejected, Handle: "h"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestPageOfHistoryHasEverythingThatWasKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := "one"
-	for name, scope := range map[string]Scope{"conversation": {Chain: chain, Conversation: &key}, "channel": {Chain: chain}} {
+	for name, scope := range map[string]ledger.Scope{"conversation": {Channel: chain.Channel, Conversation: &key}, "channel": {Channel: chain.Channel}} {
 		got, err := s.Before(t.Context(), scope, 0, 10)
 		if err != nil || len(got) != 1 {
 			t.Fatalf("%s: %d messages, %v", name, len(got), err)
@@ -81,9 +81,9 @@ func TestHistoryEndsWhereMessagesWereRemoved(t *testing.T) {
 func TestReadersOfHistorySeeWhatWasCommitted(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "one")
+	c := recalled(t, s, chain, "one")
 	key := "one"
-	scope := Scope{Chain: chain, Conversation: &key}
+	scope := ledger.Scope{Channel: chain.Channel, Conversation: &key}
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	for range 2 {
@@ -104,10 +104,10 @@ func TestReadersOfHistorySeeWhatWasCommitted(t *testing.T) {
 	}
 	for i := range 100 {
 		text := fmt.Sprint(i)
-		if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "q"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text}}}); err != nil {
+		if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "q"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: text}}}); err != nil {
 			t.Fatal(err)
 		}
-		for name, scope := range map[string]Scope{"conversation": scope, "channel": {Chain: chain}} {
+		for name, scope := range map[string]ledger.Scope{"conversation": scope, "channel": {Channel: chain.Channel}} {
 			if page, err := s.Before(t.Context(), scope, 0, 1); err != nil || len(page) != 1 || page[0].Text != text {
 				t.Fatalf("%s: newest is %v, %v, want %s, which was committed", name, texts(page), err, text)
 			}
@@ -146,11 +146,11 @@ func TestBrokenPageIsAnErrorAndPasses(t *testing.T) {
 	}
 	s = open(t, dir)
 	defer func() { _ = s.Close() }()
-	chain, err := s.Chain(t.Context(), chain.Channel)
+	chain, err := s.Own(t.Context(), chain.Channel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scope := Scope{Chain: chain}
+	scope := ledger.Scope{Channel: chain.Channel}
 	file := filepath.Join(dir, File)
 	whole, err := os.ReadFile(file)
 	if err != nil {

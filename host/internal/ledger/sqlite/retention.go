@@ -173,7 +173,7 @@ func (b *broom) used(ctx context.Context) (int64, error) {
 	err := b.readDB.QueryRowContext(ctx, "SELECT (p.page_count - f.freelist_count) * z.page_size "+
 		"FROM pragma_page_count p, pragma_freelist_count f, pragma_page_size z").Scan(&bytes)
 	if err != nil {
-		return 0, fmt.Errorf("read size of database: %w", err)
+		return 0, failed("read size of database", err)
 	}
 	if f := b.keeper(); f != nil {
 		bytes += f.Bytes()
@@ -185,7 +185,7 @@ func (b *broom) used(ctx context.Context) (int64, error) {
 func (b *broom) channels(ctx context.Context) ([]db.RetainedChannelsRow, error) {
 	all, err := b.read.RetainedChannels(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read channels: %w", err)
+		return nil, failed("read channels", err)
 	}
 	waiting, err := unfinishedOf(ctx, b.read, b.open, slices.Collect(maps.Values(b.blocked)))
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *broom) channels(ctx context.Context) ([]db.RetainedChannelsRow, error) 
 func unfinishedOf(ctx context.Context, q *db.Queries, open *unfinished, ids []int64) (map[int64]bool, error) {
 	pending, err := q.PendingAmong(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read queue: %w", err)
+		return nil, failed("read queue", err)
 	}
 	stay := map[int64]bool{}
 	for _, id := range pending {
@@ -242,7 +242,7 @@ func (b *broom) goRound(ctx context.Context, w *round) error {
 		began := time.Now()
 		rows, err := b.read.OldMessages(ctx, db.OldMessagesParams{After: int64(w.after), Newest: int64(w.to), N: sweepPage})
 		if err != nil {
-			return fmt.Errorf("read old messages: %w", err)
+			return failed("read old messages", err)
 		}
 		end := w.to
 		if len(rows) == sweepPage {
@@ -390,7 +390,7 @@ func (s *Store) wasDeleted(ctx context.Context, channel int64, id ledger.Message
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read what is gone: %w", err)
+		return false, failed("read what is gone", err)
 	}
 	return id <= ledger.MessageID(gone), nil
 }
@@ -400,7 +400,7 @@ func (s *Store) wasDeleted(ctx context.Context, channel int64, id ledger.Message
 func (s *Store) NewestGone(ctx context.Context) (ledger.MessageID, error) {
 	newest, err := s.read.NewestGone(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read what is gone: %w", err)
+		return 0, failed("read what is gone", err)
 	}
 	return ledger.MessageID(newest.Gone), nil
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	goflag "flag"
 	"fmt"
@@ -31,11 +32,12 @@ type shelf struct {
 	now   time.Time
 	s     *Store
 	rows  []ledger.Channel
-	conv  map[string]*Conversation // in use, as the hub holds them
-	model []kept                   // by id
-	gone  map[ledger.MessageID]int // deleted: of which channel
-	disk  map[string]bool          // attachments that are there
-	look  bool                     // something happened that could have broken it
+	conv  map[string]*ledger.Conversation // in use, as the hub holds them
+	tails map[int]*ledger.Tail            // by channel: owned once
+	model []kept                          // by id
+	gone  map[ledger.MessageID]int        // deleted: of which channel
+	disk  map[string]bool                 // attachments that are there
+	look  bool                            // something happened that could have broken it
 }
 
 func (h *shelf) Bytes() int64 { return 0 }
@@ -56,15 +58,26 @@ func (h *shelf) open(t *rapid.T) {
 	s.stop() // the test sweeps by itself
 	goesBy(s, &h.now)
 	s.SetFiles(h)
-	h.s, h.conv = s, map[string]*Conversation{}
+	h.s, h.conv, h.tails = s, map[string]*ledger.Conversation{}, map[int]*ledger.Tail{}
 }
 
-func (h *shelf) in(t *rapid.T) (int, *Conversation) {
+func (h *shelf) tail(ch int) (*ledger.Tail, error) {
+	if t := h.tails[ch]; t != nil {
+		return t, nil
+	}
+	t, err := h.s.Own(context.Background(), h.rows[ch].Key)
+	if err == nil {
+		h.tails[ch] = t
+	}
+	return t, err
+}
+
+func (h *shelf) in(t *rapid.T) (int, *ledger.Conversation) {
 	ch := rapid.IntRange(0, len(h.rows)-1).Draw(t, "channel")
 	key := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "conversation")
 	name := fmt.Sprint(ch, key)
 	if h.conv[name] == nil {
-		chain, err := h.s.Chain(t.Context(), h.rows[ch].Key)
+		chain, err := h.tail(ch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,14 +90,14 @@ func (h *shelf) in(t *rapid.T) (int, *Conversation) {
 	return ch, h.conv[name]
 }
 
-func (h *shelf) commit(t *rapid.T, u *Unit) {
+func (h *shelf) commit(t *rapid.T, u *ledger.Unit) {
 	if err := commit(h.s, u); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // put commits a unit and enters its rows.
-func (h *shelf) put(t *rapid.T, ch int, u *Unit) {
+func (h *shelf) put(t *rapid.T, ch int, u *ledger.Unit) {
 	h.commit(t, u)
 	rows := slices.Clone(u.Out)
 	if u.In != nil {
@@ -140,19 +153,15 @@ func (h *shelf) check(t *rapid.T) {
 	}
 	h.same(t, "dead letters", dead, func(m kept) bool { return m.dead }, true)
 	for i, row := range h.rows {
-		chain, err := h.s.Chain(t.Context(), row.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.same(t, row.Name, h.pages(t, Scope{Chain: chain}), func(m kept) bool { return m.channel == i }, true)
+		h.same(t, row.Name, h.pages(t, ledger.Scope{Channel: row.Key}), func(m kept) bool { return m.channel == i }, true)
 		for _, key := range []string{"a", "b"} {
-			h.same(t, row.Name+key, h.pages(t, Scope{Chain: chain, Conversation: &key}), func(m kept) bool { return m.channel == i && m.conv == key }, true)
+			h.same(t, row.Name+key, h.pages(t, ledger.Scope{Channel: row.Key, Conversation: &key}), func(m kept) bool { return m.channel == i && m.conv == key }, true)
 		}
 		for id, ch := range h.gone {
 			if ch != i {
 				continue
 			}
-			if page, err := h.s.Before(t.Context(), Scope{Chain: chain}, id, 3); err != nil || len(page) != 0 {
+			if page, err := h.s.Before(t.Context(), ledger.Scope{Channel: row.Key}, id, 3); err != nil || len(page) != 0 {
 				t.Fatalf("page behind a deleted message: %v, %v", texts(page), err)
 			}
 			break
@@ -189,7 +198,7 @@ func (h *shelf) beside(t *rapid.T) {
 }
 
 // pages walks a history in small pages.
-func (h *shelf) pages(t *rapid.T, in Scope) []ledger.Entry {
+func (h *shelf) pages(t *rapid.T, in ledger.Scope) []ledger.Entry {
 	var all []ledger.Entry
 	for before := ledger.MessageID(0); ; {
 		page, err := h.s.Before(t.Context(), in, before, 3)
@@ -239,7 +248,7 @@ func (h *shelf) settle(t *rapid.T) {
 		m.dead = st.State != ledger.Delivered
 	}
 	m.open, m.pending = false, false
-	chain, err := h.s.Chain(t.Context(), h.rows[m.channel].Key)
+	chain, err := h.tail(m.channel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +259,7 @@ func (h *shelf) settle(t *rapid.T) {
 	if c := h.conv[fmt.Sprint(m.channel, m.conv)]; c != nil {
 		r.Conversation = c
 	}
-	h.commit(t, &Unit{Conversation: r.Conversation, Settle: []ledger.Settlement{st}})
+	h.commit(t, &ledger.Unit{Conversation: r.Conversation, Settle: []ledger.Settlement{st}})
 }
 
 // Whatever is said, ends, ages and is swept, also over restarts: what is left is
@@ -294,12 +303,12 @@ func TestRetentionKeepsWhatItShould(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"say": func(t *rapid.T) {
 				ch, c := h.in(t)
-				h.put(t, ch, &Unit{Conversation: c, In: &ledger.Row{Text: "q", Parts: h.file(t)}})
+				h.put(t, ch, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "q", Parts: h.file(t)}})
 			},
 			"ask": func(t *rapid.T) {
 				ch, c := h.in(t)
 				f := h.file(t)
-				h.put(t, ch, &Unit{Conversation: c, In: &ledger.Row{Text: "q", Parts: f}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "a", Parts: f}}})
+				h.put(t, ch, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "q", Parts: f}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "a", Parts: f}}})
 			},
 			"send": func(t *rapid.T) {
 				ch, c := h.in(t)
@@ -310,7 +319,7 @@ func TestRetentionKeepsWhatItShould(t *testing.T) {
 						r.ReplyTo = m.id // so far
 					}
 				}
-				h.put(t, ch, &Unit{Conversation: c, Out: []ledger.Row{r}})
+				h.put(t, ch, &ledger.Unit{Conversation: c, Out: []ledger.Row{r}})
 			},
 			"end": h.settle,
 			"age": func(t *rapid.T) {
@@ -325,7 +334,7 @@ func TestRetentionKeepsWhatItShould(t *testing.T) {
 				}
 			},
 			"sweep":  h.sweep,
-			"forget": func(*rapid.T) { h.conv, h.look = map[string]*Conversation{}, true },
+			"forget": func(*rapid.T) { h.conv, h.look = map[string]*ledger.Conversation{}, true },
 			"reopen": func(t *rapid.T) {
 				if err := h.s.Close(); err != nil {
 					t.Fatal(err)

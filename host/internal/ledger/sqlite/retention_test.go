@@ -43,25 +43,25 @@ func goesBy(s *Store, now *time.Time) {
 }
 
 // pour commits n messages of a kilobyte, named by their number.
-func pour(t *testing.T, s *Store, c *Conversation, from, n int) {
+func pour(t *testing.T, s *Store, c *ledger.Conversation, from, n int) {
 	t.Helper()
 	pad := strings.Repeat("x", 1000)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Add(1)
-		s.Append(&Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: fmt.Sprintf("%d %s", from+i, pad)}}, Done: func(r Result) {
+		s.Append(&ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: fmt.Sprintf("%d %s", from+i, pad)}}}, func(r ledger.Result) {
 			if r.Err != nil {
 				t.Error(r.Err)
 			}
 			wg.Done()
-		}})
+		})
 	}
 	wg.Wait()
 }
 
-func numbers(t *testing.T, s *Store, chain *Chain) []string {
+func numbers(t *testing.T, s *Store, chain *ledger.Tail) []string {
 	t.Helper()
-	all, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 10_000)
+	all, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 10_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +83,13 @@ func TestStorageLimitDeletesTheOldest(t *testing.T) {
 	s, now, log := swept(t, t.TempDir(), Options{MaxBytes: limit})
 	_, a := newChannel(t, s, "a")
 	_, b := newChannel(t, s, "b")
-	pour(t, s, conversation(t, s, a, "c"), 0, 400)
+	pour(t, s, recalled(t, s, a, "c"), 0, 400)
 	*now = now.Add(time.Minute)
-	pour(t, s, conversation(t, s, b, "c"), 400, 400)
+	pour(t, s, recalled(t, s, b, "c"), 400, 400)
 	*now = now.Add(time.Minute)
-	pour(t, s, conversation(t, s, a, "c2"), 800, 400)
+	pour(t, s, recalled(t, s, a, "c2"), 800, 400)
 	*now = now.Add(time.Hour)
-	pour(t, s, conversation(t, s, b, "young"), 1200, 50)
+	pour(t, s, recalled(t, s, b, "young"), 1200, 50)
 
 	if err := s.broom.sweepOver(t.Context()); err != nil || log.Len() > 0 {
 		t.Fatalf("below the limit: %v\n%s", err, log)
@@ -141,7 +141,7 @@ func TestFreedPagesAreReused(t *testing.T) {
 	if _, err := s.UpdateChannel(t.Context(), ch, ledger.Change{}); err != nil {
 		t.Fatal(err)
 	}
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	pages := func() (n int) {
 		if err := s.readDB.QueryRow("PRAGMA page_count").Scan(&n); err != nil {
 			t.Fatal(err)
@@ -171,14 +171,14 @@ func TestWhatIsUnfinishedBlocksItsChannelAlone(t *testing.T) {
 	s, now, log := swept(t, t.TempDir(), Options{MaxBytes: 1})
 	_, a := newChannel(t, s, "a")
 	_, b := newChannel(t, s, "b")
-	ca := conversation(t, s, a, "c")
+	ca := recalled(t, s, a, "c")
 	pour(t, s, ca, 0, 3)
-	stuck := &Unit{Conversation: ca, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Queued, Text: "stuck"}}}
+	stuck := &ledger.Unit{Conversation: ca, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Queued, Text: "stuck"}}}
 	if err := commit(s, stuck); err != nil {
 		t.Fatal(err)
 	}
 	pour(t, s, ca, 3, 2)
-	pour(t, s, conversation(t, s, b, "c"), 5, 5)
+	pour(t, s, recalled(t, s, b, "c"), 5, 5)
 	*now = now.Add(time.Hour)
 	if err := s.broom.sweepOver(t.Context()); err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestWhatIsUnfinishedBlocksItsChannelAlone(t *testing.T) {
 	if got := numbers(t, s, a); !slices.Equal(got, []string{"4", "3", "stuck"}) || len(numbers(t, s, b)) != 0 {
 		t.Fatalf("left %v and %v\n%s", got, numbers(t, s, b), log)
 	}
-	if err := commit(s, &Unit{Conversation: ca, Settle: []ledger.Settlement{{ID: stuck.Out[0].ID, State: ledger.Failed, Reason: ledger.ReasonRejected}}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: ca, Settle: []ledger.Settlement{{ID: stuck.Out[0].ID, State: ledger.Failed, Reason: ledger.ReasonRejected}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.broom.sweepOver(t.Context()); err != nil || len(numbers(t, s, a)) != 0 {
@@ -194,7 +194,7 @@ func TestWhatIsUnfinishedBlocksItsChannelAlone(t *testing.T) {
 	}
 
 	// Somebody who saw it as a dead letter before asks for it again.
-	err := commit(s, &Unit{Conversation: ca, Settle: []ledger.Settlement{{ID: stuck.Out[0].ID, State: ledger.Queued, Life: []ledger.Life{{What: "replayed"}}}}})
+	err := commit(s, &ledger.Unit{Conversation: ca, Settle: []ledger.Settlement{{ID: stuck.Out[0].ID, State: ledger.Queued, Life: []ledger.Life{{What: "replayed"}}}}})
 	if !errors.Is(err, ledger.ErrRemoved) {
 		t.Errorf("a deleted message is queued: %v", err)
 	}
@@ -209,9 +209,9 @@ func TestEmptyConversations(t *testing.T) {
 	s, now, _ := swept(t, dir, Options{MaxBytes: 1})
 	_, chain := newChannel(t, s, "a")
 	muted := ledger.Settings{Muted: true}
-	for _, u := range []*Unit{
-		{Conversation: conversation(t, s, chain, "plain"), In: &ledger.Row{Text: "x"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "y"}}},
-		{Conversation: conversation(t, s, chain, "muted"), In: &ledger.Row{Text: "x"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "y", Offers: true}}, Set: &muted},
+	for _, u := range []*ledger.Unit{
+		{Conversation: recalled(t, s, chain, "plain"), In: &ledger.Row{Text: "x"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "y"}}},
+		{Conversation: recalled(t, s, chain, "muted"), In: &ledger.Row{Text: "x"}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "y", Offers: true}}, Set: &muted},
 	} {
 		if err := commit(s, u); err != nil {
 			t.Fatal(err)
@@ -236,19 +236,19 @@ func TestEmptyConversations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if chain, err = s.Chain(t.Context(), chain.Channel); err != nil {
+	if chain, err = s.Own(t.Context(), chain.Channel); err != nil {
 		t.Fatal(err)
 	}
 	r, err := s.Conversation(t.Context(), chain, "muted")
 	if err != nil || !r.Muted || r.Offer != nil || r.Latest != (ledger.Origin{}) {
 		t.Fatalf("recalled %+v, %v", r, err)
 	}
-	u := &Unit{Conversation: r.Conversation, In: &ledger.Row{Text: "again"}}
+	u := &ledger.Unit{Conversation: r.Conversation, In: &ledger.Row{Text: "again"}}
 	if err := commit(s, u); err != nil || u.In.ID <= last {
 		t.Errorf("id %s after %s, %v", u.In.ID, last, err)
 	}
 	key := "muted"
-	if got, err := s.Before(t.Context(), Scope{Chain: chain, Conversation: &key}, 0, 10); err != nil || !slices.Equal(texts(got), []string{"again"}) {
+	if got, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel, Conversation: &key}, 0, 10); err != nil || !slices.Equal(texts(got), []string{"again"}) {
 		t.Errorf("history %v, %v", texts(got), err)
 	}
 }
@@ -257,11 +257,11 @@ func TestEmptyConversations(t *testing.T) {
 func TestSweepingBesideTheWriter(t *testing.T) {
 	s, now, _ := swept(t, t.TempDir(), Options{MaxBytes: 1})
 	_, chain := newChannel(t, s, "a")
-	pour(t, s, conversation(t, s, chain, "old"), 0, 1000)
+	pour(t, s, recalled(t, s, chain, "old"), 0, 1000)
 	*now = now.Add(time.Hour)
 	done := make(chan error, 1)
 	go func() { done <- s.broom.sweepOver(context.Background()) }()
-	c := conversation(t, s, chain, "new")
+	c := recalled(t, s, chain, "new")
 	for i := range 20 {
 		pour(t, s, c, 1000+50*i, 50)
 	}

@@ -54,9 +54,9 @@ func sought(t testing.TB, s *Store, f search.Find, n int) []string {
 	}
 }
 
-func say(t testing.TB, s *Store, c *Conversation, r ledger.Row) ledger.MessageID {
+func say(t testing.TB, s *Store, c *ledger.Conversation, r ledger.Row) ledger.MessageID {
 	t.Helper()
-	u := &Unit{Conversation: c}
+	u := &ledger.Unit{Conversation: c}
 	if r.Direction == ledger.In {
 		u.In = &r
 	} else {
@@ -75,7 +75,7 @@ func TestSearch(t *testing.T) {
 	s, _, _ := swept(t, t.TempDir(), Options{})
 	irc, chain := newChannel(t, s, "irc")
 	mail, second := newChannel(t, s, "mail")
-	c, d := conversation(t, s, chain, "c"), conversation(t, s, second, "d")
+	c, d := recalled(t, s, chain, "c"), recalled(t, s, second, "d")
 	ann := ledger.Origin{UserID: "u1", UserName: "Ann Lee"}.Append(nil)
 	say(t, s, c, ledger.Row{State: ledger.Handled, Text: "the quick brown fox", Origin: ann})
 	say(t, s, d, ledger.Row{State: ledger.Failed, Text: "Crème brûlée for the fox", Origin: ledger.Origin{UserID: "bob"}.Append(nil)})
@@ -130,7 +130,7 @@ func TestSearch(t *testing.T) {
 func TestSearchFindsAll(t *testing.T) {
 	s, _, _ := swept(t, t.TempDir(), Options{})
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	rnd := rand.New(rand.NewPCG(7, 7))
 	words := []string{"alpha", "alps", "béta", "beta", "今日", "日", "gamma-ray", "x1"}
 	some := func(n int) string {
@@ -197,7 +197,7 @@ func TestSearchForgets(t *testing.T) {
 	s, now, _ := swept(t, t.TempDir(), Options{})
 	old, chain := newChannel(t, s, "old")
 	_, stays := newChannel(t, s, "stays")
-	c, d := conversation(t, s, chain, "c"), conversation(t, s, stays, "d")
+	c, d := recalled(t, s, chain, "c"), recalled(t, s, stays, "d")
 	say(t, s, c, ledger.Row{State: ledger.Handled, Text: "zqcanaryone"})
 	for i := range 300 {
 		say(t, s, d, ledger.Row{State: ledger.Handled, Text: fmt.Sprintf("message number%d", i)})
@@ -220,9 +220,9 @@ func TestSearchForgets(t *testing.T) {
 		t.Errorf("old: %d rows, %d pages", rows, pages)
 	}
 
-	say(t, s, conversation(t, s, chain, "e"), ledger.Row{State: ledger.Handled, Text: "zqcanarytwo"})
+	say(t, s, recalled(t, s, chain, "e"), ledger.Row{State: ledger.Handled, Text: "zqcanarytwo"})
 	indexed(t, s)
-	say(t, s, conversation(t, s, chain, "e2"), ledger.Row{State: ledger.Handled, Text: "zqcanarythree"}) // not in the index yet
+	say(t, s, recalled(t, s, chain, "e2"), ledger.Row{State: ledger.Handled, Text: "zqcanarythree"}) // not in the index yet
 	if err := s.DeleteChannel(t.Context(), old, ledger.Change{Actor: "test", Action: "channel.delete"}); err != nil {
 		t.Fatal(err)
 	}
@@ -251,11 +251,11 @@ func TestSearchForgets(t *testing.T) {
 func TestSearchStreams(t *testing.T) {
 	s, _, _ := swept(t, t.TempDir(), Options{})
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	id := say(t, s, c, ledger.Row{Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming})
 	say(t, s, c, ledger.Row{State: ledger.Handled, Text: "behind it"})
 	indexed(t, s)
-	if err := commit(s, &Unit{Conversation: c, Settle: []ledger.Settlement{{ID: id, State: ledger.Sent, Content: &ledger.Content{Status: message.StatusCompleted, Text: "the final word"}}}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: id, State: ledger.Sent, Content: &ledger.Content{Status: message.StatusCompleted, Text: "the final word"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, when := range []string{"at once", "from the index"} {
@@ -342,7 +342,7 @@ func put(t *testing.T, d *sql.DB, q string, args ...any) {
 func TestSearchTakesNoLonger(t *testing.T) {
 	s, _, _ := swept(t, t.TempDir(), Options{})
 	_, chain := newChannel(t, s, "a")
-	say(t, s, conversation(t, s, chain, "c"), ledger.Row{State: ledger.Handled, Text: "fox"})
+	say(t, s, recalled(t, s, chain, "c"), ledger.Row{State: ledger.Handled, Text: "fox"})
 	if _, err := s.Search(t.Context(), search.Find{Query: query(t, "fox"), N: 1, Patience: time.Nanosecond}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("no time: %v", err)
 	}
@@ -363,19 +363,19 @@ func TestSearchTakesNoLonger(t *testing.T) {
 // Conversations of all channels, latest first, whatever the index has come by.
 func TestRecentConversations(t *testing.T) {
 	s, _, _ := swept(t, t.TempDir(), Options{})
-	var chains []*Chain
+	var chains []*ledger.Tail
 	for i := range 3 {
 		_, chain := newChannel(t, s, fmt.Sprint("ch", i))
 		chains = append(chains, chain)
 	}
 	rnd := rand.New(rand.NewPCG(3, 3))
-	held := map[string]*Conversation{}
+	held := map[string]*ledger.Conversation{}
 	newest := map[string]ledger.MessageID{}
 	for i := range 120 {
 		chain := chains[rnd.IntN(len(chains))]
 		key := fmt.Sprintf("%d/%d", chain.Channel, rnd.IntN(20))
 		if held[key] == nil {
-			held[key] = conversation(t, s, chain, key)
+			held[key] = recalled(t, s, chain, key)
 		}
 		newest[key] = say(t, s, held[key], ledger.Row{Direction: ledger.Out, State: []ledger.State{ledger.Sent, ledger.Queued, ledger.Failed}[rnd.IntN(3)], Text: fmt.Sprint("text ", i)})
 		if rnd.IntN(40) == 0 {
@@ -392,7 +392,7 @@ func TestRecentConversations(t *testing.T) {
 		}
 		var want, got []string
 		for key, c := range held {
-			if only == nil || slices.Contains(only, c.Chain.Channel) {
+			if only == nil || slices.Contains(only, c.Tail.Channel) {
 				want = append(want, key)
 			}
 		}

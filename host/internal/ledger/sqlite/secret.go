@@ -33,7 +33,7 @@ func (s *Store) PutSecret(ctx context.Context, name, value string, by ledger.Cha
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("read secrets: %w", err)
+			return failed("read secrets", err)
 		}
 		row, err := q.PutSecret(ctx, db.PutSecretParams{Name: name, Sealed: sealed, At: s.now().UnixMilli()})
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) SecretValue(ctx context.Context, name string) (string, error) {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", ledger.ErrNotFound
 	case err != nil:
-		return "", fmt.Errorf("read secret: %w", err)
+		return "", failed("read secret", err)
 	case s.vault.key == nil:
 		return "", errNoKey
 	}
@@ -65,7 +65,7 @@ func (s *Store) SecretValue(ctx context.Context, name string) (string, error) {
 func (s *Store) Secrets(ctx context.Context, after int64, n int) ([]ledger.Secret, error) {
 	rows, err := s.read.Secrets(ctx, db.SecretsParams{After: after, N: int64(n)})
 	if err != nil {
-		return nil, fmt.Errorf("read secrets: %w", err)
+		return nil, failed("read secrets", err)
 	}
 	out := make([]ledger.Secret, len(rows))
 	for i, r := range rows {

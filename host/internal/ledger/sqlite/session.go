@@ -28,7 +28,7 @@ func (s *Store) CreateSession(ctx context.Context, n ledger.Session, idle time.T
 		made = session(row)
 		all, err := q.Sessions(ctx, ledger.MaxSessions)
 		if err != nil {
-			return fmt.Errorf("read sessions: %w", err)
+			return failed("read sessions", err)
 		}
 		if ended, err = q.DeleteSessionsBelow(ctx, all[len(all)-1].ID); err != nil {
 			return fmt.Errorf("delete old sessions: %w", err)
@@ -57,7 +57,7 @@ func foundSession(row db.Session, err error) (ledger.Session, error) {
 		return ledger.Session{}, ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Session{}, fmt.Errorf("read session: %w", err)
+		return ledger.Session{}, failed("read session", err)
 	}
 	return session(row), nil
 }
@@ -66,7 +66,7 @@ func foundSession(row db.Session, err error) (ledger.Session, error) {
 func (s *Store) Sessions(ctx context.Context) ([]ledger.Session, error) {
 	rows, err := s.read.Sessions(ctx, ledger.MaxSessions)
 	if err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
+		return nil, failed("read sessions", err)
 	}
 	out := make([]ledger.Session, len(rows))
 	for i, r := range rows {

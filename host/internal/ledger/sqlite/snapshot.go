@@ -10,13 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
-
-// lockFile is held while a host uses a data directory.
-const lockFile = "pontoon.lock"
 
 // Snapshot writes a consistent copy of the database in dir to a new file, also
 // while a host uses it.
@@ -106,21 +101,4 @@ func EndSessions(ctx context.Context, path string) error {
 		return fmt.Errorf("end sessions: %w", err)
 	}
 	return nil
-}
-
-// Lock takes the data directory for whoever is not a host; release it. It is
-// made if need be. The error says if a host uses it.
-func Lock(dir string) (release func() error, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make data directory: %w", err)
-	}
-	l := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
-	held, err := l.TryLock()
-	if err != nil {
-		return nil, fmt.Errorf("data directory %s is not writable: %w", dir, err)
-	}
-	if !held {
-		return nil, fmt.Errorf("data directory %s is in use by another host", dir)
-	}
-	return l.Unlock, nil
 }

@@ -2,28 +2,16 @@ package sqlite
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"sync/atomic"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
-// Stats are what the store counts since the process began; the writer alone adds.
-type Stats struct {
-	Commits tally.Histogram // how long the commits of messages took
-	Batch   tally.Histogram // how many units each of them had
-	Refused atomic.Uint64   // units that the disk did not take
-	failing atomic.Bool
-}
-
-// Failing reports that the latest commit failed: messages are refused.
-func (s *Stats) Failing() bool { return s.failing.Load() }
-
 // Stats are what the store counts.
-func (s *Store) Stats() *Stats { return &s.w.stats }
+func (s *Store) Stats() *tally.Storage { return &s.w.stats }
 
 // Reading is how many readers of history are at work now, of how many.
 func (s *Store) Reading() (busy, most int) {
@@ -31,21 +19,15 @@ func (s *Store) Reading() (busy, most int) {
 	return most - len(s.walkers.slots), most
 }
 
-// Sizes are what the store takes on the disk, and the room that is left there.
-type Sizes struct {
-	Database, WAL int64 // bytes of the files
-	Space         Space // zero where the system does not say
-}
-
 // Sizes looks at the disk.
-func (s *Store) Sizes() Sizes {
-	var z Sizes
+func (s *Store) Sizes() disk.Sizes {
+	var z disk.Sizes
 	for path, size := range map[string]*int64{s.w.path: &z.Database, s.w.path + "-wal": &z.WAL} {
 		if info, err := os.Stat(path); err == nil {
 			*size = info.Size()
 		}
 	}
-	z.Space, _ = SpaceIn(s.w.dir)
+	z.Space, _ = disk.In(s.w.dir)
 	return z
 }
 
@@ -54,7 +36,7 @@ func (s *Store) Sizes() Sizes {
 func (s *Store) OldestQueued(ctx context.Context, channel int64) (ledger.MessageID, error) {
 	ids, err := s.read.OldestQueued(ctx, db.OldestQueuedParams{Channel: channel, Queued: int64(ledger.Queued)})
 	if err != nil {
-		return 0, fmt.Errorf("read oldest queued message: %w", err)
+		return 0, failed("read oldest queued message", err)
 	}
 	if len(ids) == 0 {
 		return 0, nil

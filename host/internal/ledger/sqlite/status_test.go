@@ -44,15 +44,15 @@ func TestUpgrade(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	chain, err := s.Chain(t.Context(), 7)
+	chain, err := s.Own(t.Context(), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := conversation(t, s, chain, "c")
-	if err := commit(s, &Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "new"}}}); err != nil {
+	c := recalled(t, s, chain, "c")
+	if err := commit(s, &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "new"}}}); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 10)
+	entries, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 10)
 	if err != nil || !slices.Equal(texts(entries), []string{"new", "echo: hello", "hello"}) {
 		t.Fatalf("%v, %v", texts(entries), err)
 	}
@@ -74,21 +74,21 @@ func TestStreamingRow(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
-	asked := &Unit{Conversation: c, In: &ledger.Row{State: ledger.Received, Text: "asked"}}
+	c := recalled(t, s, chain, "c")
+	asked := &ledger.Unit{Conversation: c, In: &ledger.Row{State: ledger.Received, Text: "asked"}}
 	if err := commit(s, asked); err != nil {
 		t.Fatal(err)
 	}
 	made := make([]ledger.MessageID, 3)
 	for i := range made {
-		u := &Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: asked.In.ID}}}
+		u := &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: asked.In.ID}}}
 		if err := commit(s, u); err != nil {
 			t.Fatal(err)
 		}
 		made[i] = u.Out[0].ID
 	}
 	for i, status := range []message.Status{message.StatusCompleted, message.StatusError} {
-		err := commit(s, &Unit{Conversation: c, Settle: []ledger.Settlement{{ID: made[i], State: ledger.Sent, Content: &ledger.Content{
+		err := commit(s, &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: made[i], State: ledger.Sent, Content: &ledger.Content{
 			Status: status, Text: "text", Parts: []byte(`[]`), Meta: []byte(`{}`), Offers: true,
 		}}}})
 		if err != nil {
@@ -124,18 +124,18 @@ func TestStreamingRow(t *testing.T) {
 func TestAsideRow(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	for _, r := range []ledger.Row{
 		{State: ledger.Handled, Text: "aside first", Aside: true, Origin: ledger.Origin{SessionKey: "no"}.Append(nil)},
 		{State: ledger.Handled, Text: "asked", Origin: ledger.Origin{SessionKey: "yes"}.Append(nil)},
 		{State: ledger.Handled, Text: "aside", Aside: true, Origin: ledger.Origin{SessionKey: "no"}.Append(nil)},
 		{State: ledger.Handled, Text: "again", Origin: ledger.Origin{SessionKey: "yes"}.Append(nil)},
 	} {
-		if err := commit(s, &Unit{Conversation: c, In: &r}); err != nil {
+		if err := commit(s, &ledger.Unit{Conversation: c, In: &r}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	entries, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 10)
+	entries, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

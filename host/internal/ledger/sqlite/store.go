@@ -31,7 +31,8 @@ const File = "pontoon.db"
 const (
 	readers            = 4
 	defaultBusyTimeout = 2 * time.Second
-	housekeeping       = time.Second // how often the mark advances, and the broom looks what there is to do
+	housekeeping       = time.Second     // how often the mark advances, and the broom looks what there is to do
+	lookEvery          = time.Second / 4 // how often it is looked whether the database is still there
 )
 
 // Options are how a store is opened; the zero value is for production.
@@ -48,6 +49,10 @@ type Options struct {
 	// Names lists the attachments that a stored message names; nil = none. It
 	// must not keep what it gets.
 	Names func(parts, meta []byte) []string
+
+	// Keys are files of the data directory that only a host which was there before
+	// leaves: beside them a missing or empty database is refused.
+	Keys []string
 
 	// Sealing keeps secrets from whoever reads the file. The zero value leaves
 	// them in clear: for tests and tools that store none.
@@ -75,7 +80,7 @@ type Store struct {
 	deadCounter deadCounter
 
 	mu     sync.Mutex // guards chains and files
-	chains map[int64]*Chain
+	chains map[int64]*chain
 	files  ledger.Files // nil = not known yet
 
 	stop func()
@@ -87,7 +92,7 @@ type Store struct {
 // if need be. It refuses a directory that another host uses and a schema newer
 // than this program.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
-	s := &Store{log: o.Log, now: o.Now, chains: map[int64]*Chain{}, searching: make(chan struct{}, searchers)}
+	s := &Store{log: o.Log, now: o.Now, chains: map[int64]*chain{}, searching: make(chan struct{}, searchers)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -111,12 +116,22 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) start(ctx context.Context, path string, o Options) error {
+	empty, err := missing(path)
+	if err != nil {
+		return err
+	}
+	if empty {
+		if err := fresh(path, o.Keys); err != nil {
+			return err
+		}
+	}
 	// Made here, since the files that SQLite puts beside it take its mode.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
-	if err := errors.Join(f.Chmod(0o600), f.Close()); err != nil {
+	made, err := f.Stat()
+	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil {
 		return fmt.Errorf("protect database: %w", err)
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
@@ -128,7 +143,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	if err := s.examine(ctx); err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.admin, o.BackUp); err != nil {
+	if err := migrate(ctx, s.admin, o.BackUp, func() error { return fresh(path, o.Keys) }); err != nil {
 		return err
 	}
 	if err := s.emptyLog(ctx); err != nil {
@@ -147,8 +162,8 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 
 	s.open = &unfinished{ids: map[ledger.MessageID]listed{}}
 	s.w = &writer{
-		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ledger.IDs{Now: s.now}, names: o.Names,
-		health: health{log: s.log, dir: filepath.Dir(path), path: path, failed: make(chan error, 1)},
+		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ledger.IDs{Now: s.now}, names: o.Names, ahead: map[platformKey]bool{},
+		health: health{log: s.log, dir: filepath.Dir(path), path: path, file: made, failed: make(chan error, 1)},
 	}
 	s.w.stats.Batch.OfSizes()
 	s.broom = &broom{Store: s, max: o.MaxBytes, wake: make(chan struct{}, 1), blocked: map[int64]int64{}, days: newAlmanac(s.log, s.now)}
@@ -195,7 +210,7 @@ func openURL(path string, settings url.Values) (*sql.DB, error) {
 	return d, nil
 }
 
-func migrate(ctx context.Context, d *sql.DB, backUp func(context.Context, int64) error) error {
+func migrate(ctx context.Context, d *sql.DB, backUp func(context.Context, int64) error, fresh func() error) error {
 	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
@@ -203,6 +218,11 @@ func migrate(ctx context.Context, d *sql.DB, backUp func(context.Context, int64)
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("open database: %w", err)
+	}
+	if have == 0 { // there is nothing in it
+		if err := fresh(); err != nil {
+			return err
+		}
 	}
 	sources := p.ListSources()
 	newest := sources[len(sources)-1].Version
@@ -313,12 +333,11 @@ func (s *Store) release() error {
 	return errors.Join(append(errs, s.unlock())...)
 }
 
-// Append queues the unit for the next commit; see Unit.Done. The rows have
-// their ids when it returns. It never blocks.
-func (s *Store) Append(u *Unit) {
-	if !s.w.append(u) && u.Done != nil {
-		// In its own goroutine: the caller may hold what Done needs.
-		s.wg.Go(func() { u.Done(Result{Err: fmt.Errorf("%w: the host is stopping", ledger.ErrUnavailable)}) })
+// Append implements ledger.Log.
+func (s *Store) Append(u *ledger.Unit, done func(ledger.Result)) {
+	if !s.w.append(unit{u, done}) && done != nil {
+		// In its own goroutine: the caller may hold what done needs.
+		s.wg.Go(func() { done(ledger.Result{Err: fmt.Errorf("%w: the host is stopping", ledger.ErrUnavailable)}) })
 	}
 }
 
@@ -329,6 +348,9 @@ func (s *Store) Handled(id ledger.MessageID) { s.open.remove(id) }
 // Writable reports whether a message of ordinary size could be committed now.
 func (s *Store) Writable() error {
 	return s.change(func(q *db.Queries) error {
+		if err := s.w.watch(); err != nil {
+			return err
+		}
 		if err := s.w.room(2 * commitSpace); err != nil || s.w.since.IsZero() {
 			return err
 		}
@@ -344,7 +366,7 @@ func (s *Store) NewID() ledger.MessageID {
 }
 
 // change runs fn in a transaction of its own on the writer's goroutine.
-func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(fn) }
+func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(fn, nil) }
 
 func (s *Store) runAdmin(ctx context.Context, fn func(*db.Queries) error) error {
 	tx, err := s.admin.BeginTx(ctx, nil)

@@ -38,21 +38,21 @@ func opened(t testing.TB) *Store {
 	return s
 }
 
-func newChannel(t testing.TB, s *Store, name string) (ledger.Channel, *Chain) {
+func newChannel(t testing.TB, s *Store, name string) (ledger.Channel, *ledger.Tail) {
 	t.Helper()
 	c, err := s.CreateChannel(t.Context(), ledger.Channel{ID: "id-" + name, Name: name, Kind: "bridge", Enabled: true, Agent: "echo"},
 		&ledger.NewCredential{Hash: []byte(name), Hint: "hint"}, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		t.Fatalf("create channel: %v", err)
 	}
-	chain, err := s.Chain(t.Context(), c.Key)
+	chain, err := s.Own(t.Context(), c.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c, chain
 }
 
-func conversation(t testing.TB, s *Store, chain *Chain, key string) *Conversation {
+func recalled(t testing.TB, s *Store, chain *ledger.Tail, key string) *ledger.Conversation {
 	t.Helper()
 	r, err := s.Conversation(t.Context(), chain, key)
 	if err != nil {
@@ -62,10 +62,9 @@ func conversation(t testing.TB, s *Store, chain *Chain, key string) *Conversatio
 }
 
 // commit appends and waits.
-func commit(s *Store, u *Unit) error {
+func commit(s *Store, u *ledger.Unit) error {
 	done := make(chan error, 1)
-	u.Done = func(r Result) { done <- r.Err }
-	s.Append(u)
+	s.Append(u, func(r ledger.Result) { done <- r.Err })
 	return <-done
 }
 
@@ -80,23 +79,23 @@ func texts(entries []ledger.Entry) []string {
 func TestHistoryFollowsEachConversationAndTheChannel(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	one, two := conversation(t, s, chain, "one"), conversation(t, s, chain, "two")
+	one, two := recalled(t, s, chain, "one"), recalled(t, s, chain, "two")
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Add(2)
-		done := func(r Result) {
+		done := func(r ledger.Result) {
 			if r.Err != nil {
 				t.Error(r.Err)
 			}
 			wg.Done()
 		}
-		s.Append(&Unit{Conversation: one, In: &ledger.Row{Text: fmt.Sprint("q", i)}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: fmt.Sprint("a", i)}}, Done: done})
-		s.Append(&Unit{Conversation: two, In: &ledger.Row{Text: fmt.Sprint("x", i)}, Done: done})
+		s.Append(&ledger.Unit{Conversation: one, In: &ledger.Row{Text: fmt.Sprint("q", i)}, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: fmt.Sprint("a", i)}}}, done)
+		s.Append(&ledger.Unit{Conversation: two, In: &ledger.Row{Text: fmt.Sprint("x", i)}}, done)
 	}
 	wg.Wait()
 
 	key := "one"
-	got, err := s.Before(t.Context(), Scope{Chain: chain, Conversation: &key}, 0, 4)
+	got, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel, Conversation: &key}, 0, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +105,11 @@ func TestHistoryFollowsEachConversationAndTheChannel(t *testing.T) {
 	if got[0].ReplyTo != got[1].ID || got[0].Turn != 49 || got[1].State != ledger.Handled {
 		t.Errorf("answer %+v does not fit question %+v", got[0], got[1])
 	}
-	next, err := s.Before(t.Context(), Scope{Chain: chain, Conversation: &key}, got[3].ID, 2)
+	next, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel, Conversation: &key}, got[3].ID, 2)
 	if err != nil || !slices.Equal(texts(next), []string{"a47", "q47"}) {
 		t.Errorf("second page: %v, %v", texts(next), err)
 	}
-	all, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 500)
+	all, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 500)
 	if err != nil || len(all) != 150 {
 		t.Fatalf("channel: %d messages, %v", len(all), err)
 	}
@@ -120,10 +119,10 @@ func TestHistoryFollowsEachConversationAndTheChannel(t *testing.T) {
 		}
 	}
 	in := ledger.In
-	if only, err := s.Before(t.Context(), Scope{Chain: chain, Direction: &in}, 0, 500); err != nil || len(only) != 100 {
+	if only, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel, Direction: &in}, 0, 500); err != nil || len(only) != 100 {
 		t.Errorf("inbound: %d, %v", len(only), err)
 	}
-	if x49, _ := s.Before(t.Context(), Scope{Chain: chain}, 0, 1); x49[0].State != ledger.Received {
+	if x49, _ := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 1); x49[0].State != ledger.Received {
 		t.Errorf("an unanswered message is %s, want received", x49[0].State)
 	}
 }
@@ -131,8 +130,8 @@ func TestHistoryFollowsEachConversationAndTheChannel(t *testing.T) {
 func TestDuplicateDoesNotHurtItsNeighbours(t *testing.T) {
 	s := opened(t)
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "first", PlatformID: "p1"}}); err != nil {
+	c := recalled(t, s, chain, "c")
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "first", PlatformID: "p1"}}); err != nil {
 		t.Fatal(err)
 	}
 	hold := make(chan struct{})
@@ -143,14 +142,14 @@ func TestDuplicateDoesNotHurtItsNeighbours(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Add(3)
 	for i, id := range []string{"p2", "p1", "p3"} {
-		s.Append(&Unit{Conversation: c, In: &ledger.Row{Text: id, PlatformID: id}, Done: func(r Result) { got[i] = r.Err; wg.Done() }})
+		s.Append(&ledger.Unit{Conversation: c, In: &ledger.Row{Text: id, PlatformID: id}}, func(r ledger.Result) { got[i] = r.Err; wg.Done() })
 	}
 	close(hold)
 	wg.Wait()
 	if got[0] != nil || !errors.Is(got[1], ledger.ErrDuplicate) || got[2] != nil {
 		t.Fatalf("got %v", got)
 	}
-	all, err := s.Before(t.Context(), Scope{Chain: chain}, 0, 10)
+	all, err := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 10)
 	if err != nil || !slices.Equal(texts(all), []string{"p3", "p2", "first"}) {
 		t.Errorf("kept %v, %v", texts(all), err)
 	}
@@ -160,14 +159,14 @@ func TestReopenContinues(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	ch, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
-	_ = commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "answered", Origin: ledger.Origin{SessionKey: "k", ReplyCtx: "1.50"}.Append(nil)},
+	c := recalled(t, s, chain, "c")
+	_ = commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "answered", Origin: ledger.Origin{SessionKey: "k", ReplyCtx: "1.50"}.Append(nil)},
 		Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "answer", Offers: true}}, Set: &ledger.Settings{Agent: "bob", Muted: true}})
-	open1 := &Unit{Conversation: c, In: &ledger.Row{Text: "open"}}
+	open1 := &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "open"}}
 	if err := commit(s, open1); err != nil {
 		t.Fatal(err)
 	}
-	_ = commit(s, &Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Queued, Text: "waiting"}}})
+	_ = commit(s, &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Queued, Text: "waiting"}}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,21 +181,21 @@ func TestReopenContinues(t *testing.T) {
 	if err != nil || !slices.Equal(texts(pending), []string{"waiting"}) {
 		t.Fatalf("pending: %v, %v", texts(pending), err)
 	}
-	chain, _ = s.Chain(t.Context(), ch.Key)
+	chain, _ = s.Own(t.Context(), ch.Key)
 	r, err := s.Conversation(t.Context(), chain, "c")
 	if err != nil || r.Agent != "bob" || !r.Muted || r.Offer == nil || r.Offer.Text != "answer" {
 		t.Fatalf("recalled %+v, %v", r, err)
 	}
-	if err := commit(s, &Unit{Conversation: r.Conversation, Settle: []ledger.Settlement{{ID: un[0].ID, State: ledger.Handled}, {ID: pending[0].ID, State: ledger.Sent}}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: r.Conversation, Settle: []ledger.Settlement{{ID: un[0].ID, State: ledger.Handled}, {ID: pending[0].ID, State: ledger.Sent}}}); err != nil {
 		t.Fatal(err)
 	}
 	if n, _ := s.CountPending(t.Context(), ch.Key); n != 0 {
 		t.Errorf("%d still pending", n)
 	}
-	if err := commit(s, &Unit{Conversation: r.Conversation, In: &ledger.Row{Text: "newer"}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: r.Conversation, In: &ledger.Row{Text: "newer"}}); err != nil {
 		t.Fatal(err)
 	}
-	all, _ := s.Before(t.Context(), Scope{Chain: chain}, 0, 10)
+	all, _ := s.Before(t.Context(), ledger.Scope{Channel: chain.Channel}, 0, 10)
 	if want := []string{"newer", "waiting", "open", "answer", "answered"}; !slices.Equal(texts(all), want) {
 		t.Errorf("history over the restart: %v", texts(all))
 	}
@@ -206,23 +205,23 @@ func TestDeletedChannelIsSweptAndNothingComesAfter(t *testing.T) {
 	s := opened(t)
 	ch, chain := newChannel(t, s, "a")
 	_, other := newChannel(t, s, "b")
-	keep := conversation(t, s, other, "c")
-	if err := commit(s, &Unit{Conversation: keep, In: &ledger.Row{Text: "keep"}}); err != nil {
+	keep := recalled(t, s, other, "c")
+	if err := commit(s, &ledger.Unit{Conversation: keep, In: &ledger.Row{Text: "keep"}}); err != nil {
 		t.Fatal(err)
 	}
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	for range 3 {
 		var wg sync.WaitGroup
 		for range 400 {
 			wg.Add(1)
-			s.Append(&Unit{Conversation: c, In: &ledger.Row{Text: "x"}, Done: func(Result) { wg.Done() }})
+			s.Append(&ledger.Unit{Conversation: c, In: &ledger.Row{Text: "x"}}, func(ledger.Result) { wg.Done() })
 		}
 		wg.Wait()
 	}
 	if err := s.DeleteChannel(t.Context(), ch, ledger.Change{Actor: "test", Action: "channel.delete"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "late"}}); !errors.Is(err, ledger.ErrRemoved) {
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "late"}}); !errors.Is(err, ledger.ErrRemoved) {
 		t.Errorf("append to a deleted channel: %v", err)
 	}
 	if _, err := s.CredentialByHash(t.Context(), ledger.ChannelToken, []byte("a")); !errors.Is(err, ledger.ErrNotFound) {
@@ -274,7 +273,7 @@ func TestLockedDatabaseIsUnavailableAndRecovers(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	other, err := openSQL(filepath.Join(dir, File), "rw", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -285,13 +284,13 @@ func TestLockedDatabaseIsUnavailableAndRecovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "refused"}}); !errors.Is(err, ledger.ErrUnavailable) {
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "refused"}}); !errors.Is(err, ledger.ErrUnavailable) {
 		t.Errorf("locked: %v", err)
 	}
 	if _, err := other.Exec("ROLLBACK"); err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "taken"}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "taken"}}); err != nil {
 		t.Errorf("unlocked: %v", err)
 	}
 }

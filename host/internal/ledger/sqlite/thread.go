@@ -23,7 +23,7 @@ func threadFound(conversation string, err error) (string, error) {
 		return "", ledger.ErrNotFound
 	}
 	if err != nil {
-		return "", fmt.Errorf("read thread: %w", err)
+		return "", failed("read thread", err)
 	}
 	return conversation, nil
 }

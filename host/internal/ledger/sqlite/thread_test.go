@@ -40,8 +40,8 @@ func TestThreadsNeverMeet(t *testing.T) {
 		}
 	}
 	// With its messages a thread is forgotten.
-	conv := conversation(t, s, chain, "t")
-	if err := commit(s, &Unit{Conversation: conv, In: &ledger.Row{Text: "x"}}); err != nil {
+	conv := recalled(t, s, chain, "t")
+	if err := commit(s, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "x"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.change(func(q *db.Queries) error { return q.DeleteConversation(t.Context(), conv.ID) }); err != nil {
@@ -63,9 +63,9 @@ func TestDuplicateIsNoTrouble(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, chain := newChannel(t, s, "a")
-	c := conversation(t, s, chain, "c")
+	c := recalled(t, s, chain, "c")
 	for i, want := range []error{nil, ledger.ErrDuplicate, ledger.ErrDuplicate} {
-		if err := commit(s, &Unit{Conversation: c, In: &ledger.Row{Text: "x", PlatformID: "p"}}); !errors.Is(err, want) {
+		if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "x", PlatformID: "p"}}); !errors.Is(err, want) {
 			t.Errorf("commit %d: %v", i, err)
 		}
 	}

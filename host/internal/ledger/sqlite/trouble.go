@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"modernc.org/sqlite"
@@ -20,9 +21,10 @@ const checkpointPages = 1000
 // health is what the writer knows of its disk. The writer's goroutine owns it.
 type health struct {
 	log       *slog.Logger
-	dir       string // the data directory
-	path      string // the database
-	broken    error  // why nothing is written any more; nil = it is
+	dir       string      // the data directory
+	path      string      // the database
+	file      os.FileInfo // of it, as it was opened
+	broken    error       // why nothing is written any more; nil = it is
 	failed    chan error
 	since     time.Time // when commits began to fail; zero = they work
 	reclaimed time.Time // when the log was last emptied to make room
@@ -37,7 +39,7 @@ type health struct {
 const tidyChanges = 16
 
 // attempt commits the units, unless that must not or can't succeed.
-func (w *writer) attempt(units []*Unit) error {
+func (w *writer) attempt(units []unit) error {
 	if w.broken != nil {
 		return w.broken
 	}
@@ -101,17 +103,15 @@ func resultCode(err error) (code int32, ok bool) {
 // note follows a batch: it says when the disk begins and ceases to refuse, and
 // reports whether the write-ahead log is so long that it is to be tidied.
 func (w *writer) note(err error) (untidy bool) {
-	var broken *sqliteError
 	switch {
-	case errors.Is(err, ledger.ErrRemoved), errors.As(err, &broken) && broken.constraint(): // such as a duplicate
 	case err != nil && w.since.IsZero():
 		w.since = time.Now()
-		w.stats.failing.Store(true)
+		w.stats.Failing.Store(true)
 		w.log.Error("messages are not stored, and refused until the disk takes them again", "error", err)
 	case err == nil && !w.since.IsZero():
 		w.log.Info("messages are stored again", "after", time.Since(w.since).Round(time.Millisecond).String())
 		w.since = time.Time{}
-		w.stats.failing.Store(false)
+		w.stats.Failing.Store(false)
 	}
 	was := w.pages
 	w.pages = *w.db.logPages()
@@ -141,9 +141,17 @@ func (w *writer) checkpoint(mode checkpointMode) error {
 	return w.trouble(err)
 }
 
-// Failing reports whether err is the disk's or the database file's: what was
-// asked for may succeed later.
-func Failing(err error) bool {
+// failed is the error of something that was asked of the database: it wraps
+// ErrUnavailable if the same may succeed later.
+func failed(what string, err error) error {
+	if failing(err) && !errors.Is(err, ledger.ErrUnavailable) {
+		return fmt.Errorf("%s: %w: %w", what, ledger.ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// failing reports whether err is the disk's or the database file's.
+func failing(err error) bool {
 	if errors.Is(err, ledger.ErrUnavailable) {
 		return true
 	}

@@ -20,17 +20,19 @@ type unfinished struct {
 // wherever the mark is.
 type listed bool
 
-// note is told of all that was committed.
-func (o *unfinished) note(units []*Unit) {
+// note is told of all that was committed: the units that have no error.
+func (o *unfinished) note(units []unit, fates []error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, u := range units {
-		o.noteOne(u)
+	for i, u := range units {
+		if fates[i] == nil {
+			o.noteOne(u)
+		}
 	}
 }
 
 // noteOne is note for one unit. The mutex must be held.
-func (o *unfinished) noteOne(u *Unit) {
+func (o *unfinished) noteOne(u unit) {
 	if u.Conversation == nil {
 		return
 	}
@@ -40,10 +42,10 @@ func (o *unfinished) noteOne(u *Unit) {
 			o.ids[u.In.ID] = false
 		}
 		if !u.In.Aside {
-			u.Conversation.Chain.lastIn.Store(int64(u.In.ID))
+			u.chain().lastIn.Store(int64(u.In.ID))
 		}
 	}
-	chain := u.Conversation.Chain
+	chain := u.chain()
 	for i := range u.Out {
 		o.last = u.Out[i].ID
 		if u.Out[i].Status == message.StatusStreaming {

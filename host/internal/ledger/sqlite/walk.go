@@ -8,7 +8,7 @@ import (
 // walk follows the back pointers of a channel or of one conversation, newest
 // message first.
 type walk struct {
-	Scope
+	ledger.Scope
 	keys map[int64]string // of the conversations that it met
 }
 
@@ -19,13 +19,13 @@ func (w *walk) begin(r *reader, head, before int64) (int64, error) {
 	case before == 0 && w.Conversation == nil:
 		return head, nil
 	case before == 0:
-		return r.conversationHead(w.Chain.Channel, *w.Conversation)
+		return r.conversationHead(w.Channel, *w.Conversation)
 	}
 	m, found, err := r.row(before)
 	if err != nil {
 		return 0, err
 	}
-	if !found || m.Channel != w.Chain.Channel {
+	if !found || m.Channel != w.Channel {
 		return 0, ledger.ErrNotFound
 	}
 	if w.Conversation != nil {

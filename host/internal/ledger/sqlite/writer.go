@@ -8,6 +8,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 )
 
 // Limits of one transaction, so that nobody waits long for a commit.
@@ -28,6 +29,7 @@ type writer struct {
 	status, fill         *stmt
 	saveCursor           *stmt
 	handle, life         *stmt
+	repeat, there        *stmt // see lookAhead
 	name, unname         *stmt
 	names                func(parts, meta []byte) []string // see Options
 	now                  func() time.Time
@@ -35,17 +37,21 @@ type writer struct {
 	updateConversation   *stmt
 	moveConversation     *stmt
 	unfinished           *unfinished
-	busy                 []*Conversation // touched by this batch
-	chains               []*Chain        // touched by this batch
+	busy                 []*conversation // touched by this batch
+	chains               []*chain        // touched by this batch
 	admin                func(context.Context, func(*db.Queries) error) error
 	health               // of the disk
 	pulse                pulse
 	later                []ledger.Flusher // of the batch before, to be used again
-	stats                Stats
+	stats                tally.Storage
+	fates                []error              // of the units of a batch
+	blamed               *ledger.Unit         // that the latest transaction failed at; nil = nobody knows
+	wary                 int                  // batches that are looked at beforehand still
+	ahead                map[platformKey]bool // of one batch; see lookAhead
 
 	mu      sync.Mutex // guards what follows
 	ids     ledger.IDs
-	queue   []*Unit
+	queue   []unit
 	jobs    []job
 	waiting bool // serve waits, and nobody is in its place
 	untidy  bool // a Leader left the log to be tidied
@@ -57,13 +63,8 @@ type writer struct {
 // job is an administrative change, run between two batches.
 type job struct {
 	run  func(*db.Queries) error
+	then func() // on the writer's goroutine, once it is committed; nil = nothing
 	done chan error
-}
-
-// batch is what one commit's Done calls share.
-type batch struct {
-	later []ledger.Flusher
-	at    time.Time // see Result.At; zero = nobody asked yet
 }
 
 func (w *writer) prepare() (err error) {
@@ -92,6 +93,8 @@ func (w *writer) prepare() (err error) {
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
 		{&w.updateConversation, "UPDATE conversation SET agent = ?, muted = ?, turns = ?, head = ?, last_in = ?, last_out = ?, offer = ? " +
 			"WHERE id = ?"},
+		{&w.repeat, "SELECT 1 FROM message WHERE channel = ? AND platform_id = ?"},
+		{&w.there, "SELECT 1 FROM message WHERE id = ?"},
 		{&w.moveConversation, "UPDATE conversation SET turns = ?, head = ?, last_in = ?, last_out = ? WHERE id = ?"},
 	} {
 		if *p.dst, err = w.db.prepare(p.sql); err != nil {
@@ -102,13 +105,13 @@ func (w *writer) prepare() (err error) {
 }
 
 // append gives the unit's rows their ids, in queue order, which is commit order.
-func (w *writer) append(u *Unit) bool {
+func (w *writer) append(u unit) bool {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
 		return false
 	}
-	u.identify(&w.ids)
+	u.Identify(&w.ids)
 	w.queue = append(w.queue, u)
 	wake := w.waiting
 	w.waiting = false
@@ -119,32 +122,10 @@ func (w *writer) append(u *Unit) bool {
 	return true
 }
 
-// identify gives the rows ids that follow one another.
-func (u *Unit) identify(from *ledger.IDs) {
-	rows := len(u.Out)
-	if u.In != nil {
-		rows++
-	}
-	if rows == 0 {
-		return
-	}
-	id := from.Take(rows)
-	if u.In != nil {
-		u.In.ID = id
-		id++
-	}
-	for i := range u.Out {
-		u.Out[i].ID = id
-		id++
-		if u.In != nil {
-			u.Out[i].ReplyTo = u.In.ID
-		}
-	}
-}
-
-// submit runs fn between two batches and waits for it.
-func (w *writer) submit(fn func(*db.Queries) error) error {
-	j := job{run: fn, done: make(chan error, 1)}
+// submit runs fn, and then if that was committed, between two batches, and waits
+// for it.
+func (w *writer) submit(fn func(*db.Queries) error, then func()) error {
+	j := job{run: fn, then: then, done: make(chan error, 1)}
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -162,7 +143,7 @@ func (w *writer) submit(fn func(*db.Queries) error) error {
 
 // serve writes until close and everything accepted before it is written.
 func (w *writer) serve(ctx context.Context) {
-	var spare []*Unit
+	var spare []unit
 	for {
 		w.mu.Lock()
 		for len(w.queue) == 0 && len(w.jobs) == 0 && !w.untidy {
@@ -205,7 +186,10 @@ func (w *writer) runJob(ctx context.Context, j job) error {
 		return w.broken
 	}
 	err := w.admin(ctx, j.run)
-	if Failing(err) {
+	if err == nil && j.then != nil {
+		j.then()
+	}
+	if failing(err) {
 		err = w.trouble(err)
 	}
 	if w.changes++; w.broken == nil && w.changes >= tidyChanges {

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package sqlite
+package disk
 
 import "golang.org/x/sys/unix"
 

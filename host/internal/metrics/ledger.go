@@ -1,0 +1,20 @@
+package metrics
+
+import (
+	"context"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/disk"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
+)
+
+// Ledger is what is measured and where it is written down.
+type Ledger interface {
+	Channels(ctx context.Context, after int64, n int) ([]ledger.Channel, error)
+	CountDead(ctx context.Context) (ledger.DeadCounts, error)
+	OldestQueued(ctx context.Context, channel int64) (ledger.MessageID, error)
+	Reading() (busy, most int)
+	SaveMinutes(ctx context.Context, all []tally.Minute) error
+	Sizes() disk.Sizes
+	Stats() *tally.Storage
+}
