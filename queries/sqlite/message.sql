@@ -17,11 +17,11 @@ SELECT * FROM entry m WHERE m.channel = ? AND m.platform_id = ?;
 UPDATE message SET status = sqlc.arg(broken) WHERE id > sqlc.arg(after) AND status = sqlc.arg(streaming);
 
 -- name: MessagesAfter :many
-SELECT * FROM entry m
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
 WHERE m.id > sqlc.arg(after) ORDER BY m.id LIMIT sqlc.arg(n);
 
 -- name: ChangedSince :many
-SELECT e.id FROM (SELECT m.id, m.settled_at FROM message m WHERE m.id <= sqlc.arg(last) ORDER BY m.id DESC LIMIT sqlc.arg(n)) e
+SELECT e.id, e.channel, e.size FROM (SELECT m.id, m.settled_at, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m WHERE m.id <= sqlc.arg(last) ORDER BY m.id DESC LIMIT sqlc.arg(n)) e
 WHERE e.settled_at >= CAST(sqlc.arg(at) AS INTEGER) OR e.id IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(last) ORDER BY a.id LIMIT sqlc.arg(n))
 ORDER BY e.id;
 
@@ -29,7 +29,7 @@ ORDER BY e.id;
 SELECT CAST(coalesce(max(id), 0) AS INTEGER) AS id FROM message;
 
 -- name: PendingOfChannel :many
-SELECT m.* FROM pending p JOIN entry m ON m.id = p.message
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
 WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) AND m.state = sqlc.arg(queued)
 ORDER BY p.message LIMIT sqlc.arg(n);
 
@@ -56,7 +56,7 @@ FROM newest JOIN message m ON m.id = newest.id WHERE m.state = sqlc.arg(delivere
 SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
 
 -- name: DeadLetters :many
-SELECT * FROM entry m
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
 WHERE m.state IN (5, 6) AND m.id < sqlc.arg(before) AND (m.direction = 1 OR m.reason <> sqlc.arg(refused))
   AND m.channel = coalesce(CAST(sqlc.narg(channel) AS INTEGER), m.channel)
   AND (CAST(sqlc.narg(only) AS TEXT) IS NULL OR m.reason = CAST(sqlc.narg(only) AS TEXT))
@@ -77,7 +77,7 @@ WHERE what = sqlc.arg(replayed) AND message IN (sqlc.slice('ids')) GROUP BY mess
 INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?;
 
 -- name: Reopened :many
-SELECT m.* FROM pending p JOIN entry m ON m.id = p.message
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
 WHERE m.direction = 0 AND m.state = sqlc.arg(received) ORDER BY p.message;
 
 -- name: Told :many
@@ -97,7 +97,7 @@ SELECT message FROM mark WHERE id = 1;
 UPDATE mark SET message = ? WHERE id = 1;
 
 -- name: Unanswered :many
-SELECT * FROM entry m
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
 WHERE m.id > sqlc.arg(after) AND m.direction = 0 AND m.state = sqlc.arg(received)
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > sqlc.arg(after) AND a.status = 0)
   AND m.id NOT IN (SELECT p.message FROM pending p)

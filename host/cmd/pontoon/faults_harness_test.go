@@ -337,20 +337,3 @@ func (p *pit) openFiles() string {
 	}
 	return strings.Join(out, "\n")
 }
-
-// memory is a line of the host's /proc/PID/status in MiB: VmRSS, or VmHWM for
-// the most there ever was.
-func (p *pit) memory(what string) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	for _, line := range lines(string(text)) {
-		var kb int
-		if _, err := fmt.Sscanf(line, what+": %d kB", &kb); err == nil {
-			return kb >> 10
-		}
-	}
-	p.t.Fatalf("no %s in /proc/PID/status", what)
-	return 0
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 )
 
@@ -26,12 +27,12 @@ type fronts struct {
 	io       *socketio.Server
 }
 
-func openFronts(ctx context.Context, c config.Serve, st *sqlite.Store, files *attach.Store, h *hub.Hub, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
-	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Log: log})
+func openFronts(ctx context.Context, c config.Serve, st *sqlite.Store, files *attach.Store, h *hub.Hub, list *paging.Pages, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
+	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Pages: list, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Agents: agents, Secret: c.BridleSecret, Failures: failures, Log: log})
+	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Pages: list, Agents: agents, Secret: c.BridleSecret, Failures: failures, Log: log})
 	if err != nil {
 		runs.Close()
 		return nil, err

@@ -31,6 +31,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
@@ -134,7 +135,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	if err := handOver(ctx, h, log); err != nil {
 		return err
 	}
-	front, err := openFronts(ctx, c, st, files, h, who.bridles, network.failures, log)
+	list := paging.New(st) // one: what all requests read at once is bounded
+	front, err := openFronts(ctx, c, st, files, h, list, who.bridles, network.failures, log)
 	if err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	operate := api.New(streams, api.Options{
-		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
+		Store: st, Pages: list, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
 		Fronts: front.ends(), Handlers: map[string]http.Handler{socketio.Path: front.io},
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/tmaxmax/go-sse"
@@ -111,27 +112,30 @@ func (a *AGUI) Interrupted() bool { return true }
 
 // Handle implements hub.Agent.
 func (a *AGUI) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
-	input, err := a.input(ctx, &t)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(input)
-	if err != nil {
-		return fmt.Errorf("agui: encode run: %w", err)
-	}
 	limit, cancel := context.WithTimeoutCause(ctx, a.config.Timeout.or(runTimeout), fmt.Errorf("%w: the run took too long", hub.ErrLate))
 	defer cancel()
 	alive, stop := context.WithCancelCause(limit)
 	defer stop(nil)
-	resp, err := try(alive, a.remote, &t, func() (*http.Response, error) { return a.begin(alive, string(body)) })
+	idle := a.config.IdleTimeout.or(runIdle)
+	silence := time.AfterFunc(idle, func() { stop(fmt.Errorf("%w: it was silent for %s", hub.ErrLate, idle)) })
+	defer silence.Stop()
+	beat := func() { silence.Reset(idle) }
+	run := ""
+	resp, err := try(alive, a.remote, &t, func() (*http.Response, error) {
+		silence.Stop() // until it is asked
+		body, err := a.ask(alive, &t, beat)
+		if err != nil {
+			return nil, &ownError{err}
+		}
+		run = body.run
+		beat()
+		return a.begin(alive, body)
+	})
 	if err != nil {
 		return fmt.Errorf("agui: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	idle := a.config.IdleTimeout.or(runIdle)
-	silence := time.AfterFunc(idle, func() { stop(fmt.Errorf("%w: it was silent for %s", hub.ErrLate, idle)) })
-	defer silence.Stop()
-	err = newRun(ctx, input.RunID, r).read(&beating{resp.Body, func() { silence.Reset(idle) }})
+	err = newRun(ctx, run, r).read(&beating{resp.Body, beat})
 	switch cause := context.Cause(alive); {
 	case err == nil:
 		return nil
@@ -159,7 +163,8 @@ func (b *beating) Read(p []byte) (int, error) {
 }
 
 // begin makes one attempt to start the run.
-func (a *AGUI) begin(ctx context.Context, body string) (*http.Response, error) {
+func (a *AGUI) begin(ctx context.Context, body *ask) (*http.Response, error) {
+	defer func() { _ = body.Close() }() // who was answered before it took all does not want the rest
 	resp, err := a.post(ctx, body, http.Header{"Accept": {"text/event-stream"}})
 	var answered *statusError
 	switch {
@@ -176,16 +181,80 @@ func (a *AGUI) begin(ctx context.Context, body string) (*http.Response, error) {
 	return resp, nil
 }
 
-// input is what the agent is asked: the conversation up to the turn's message.
-func (a *AGUI) input(ctx context.Context, t *hub.Turn) (agui.RunInput, error) {
+// ask is what the agent is asked, while it is sent. What was sent is not kept for a
+// second attempt: that makes its own.
+type ask struct {
+	run   string
+	beat  func()                        // is called when the agent takes something
+	again func() (io.ReadCloser, error) // makes it anew, for another connection if this one was closed meanwhile
+
+	mu   sync.Mutex // guards what follows
+	left []byte
+	past *hub.Past // whose memory it takes; nil = it is sent, or closed
+}
+
+// Len is how many bytes are to be sent.
+func (q *ask) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.left)
+}
+
+// Read implements io.Reader.
+func (q *ask) Read(b []byte) (int, error) {
+	q.beat()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := copy(b, q.left)
+	if q.left = q.left[n:]; len(q.left) > 0 {
+		return n, nil
+	}
+	q.done()
+	return n, io.EOF
+}
+
+// Close implements io.Closer.
+func (q *ask) Close() error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.done()
+	return nil
+}
+
+// done gives back the memory. The mutex must be held.
+func (q *ask) done() {
+	if q.past != nil {
+		q.left = nil
+		q.past.Release()
+		q.past = nil
+	}
+}
+
+// ask makes what the agent is asked: the conversation up to the turn's message. It
+// must be closed.
+func (a *AGUI) ask(ctx context.Context, t *hub.Turn, beat func()) (*ask, error) {
 	n := a.config.History
 	if n == 0 {
 		n = runHistory
 	}
-	history, err := t.History(ctx, n)
+	past, err := t.History(ctx, n)
 	if err != nil {
-		return agui.RunInput{}, err
+		return nil, err
 	}
+	q := &ask{beat: beat, past: past, again: func() (io.ReadCloser, error) { return a.ask(ctx, t, beat) }}
+	input := a.input(t, past.Messages)
+	if q.left, err = json.Marshal(input); err != nil {
+		past.Release()
+		return nil, fmt.Errorf("encode run: %w", err)
+	}
+	past.Messages = nil
+	past.Keep(int64(len(q.left)))
+	q.run = input.RunID
+	return q, nil
+}
+
+// input is the run of a conversation, whose last message is the turn's.
+func (a *AGUI) input(t *hub.Turn, history []message.Message) agui.RunInput {
 	thread := t.Session()
 	if thread == "" {
 		thread = t.Conversation
@@ -207,7 +276,7 @@ func (a *AGUI) input(ctx context.Context, t *hub.Turn) (agui.RunInput, error) {
 	}
 	input.Messages = paired(input.Messages)
 	input.More = map[string]json.RawMessage{"state": []byte("{}"), "tools": []byte("[]"), "context": []byte("[]")}
-	return input, nil
+	return input
 }
 
 // withoutRun is the metadata of an earlier message without what its own run was: of no

@@ -169,14 +169,21 @@ func isAbsence(err error) bool {
 	var refused *safehttp.Refused
 	var elsewhere *safehttp.Redirected
 	var answer *answerError
+	var own *ownError
 	switch {
-	case err == nil, errors.As(err, &refused), errors.As(err, &elsewhere), errors.As(err, &answer):
+	case err == nil, errors.As(err, &refused), errors.As(err, &elsewhere), errors.As(err, &answer), errors.As(err, &own):
 		return false
 	case errors.As(err, &s):
 		return s.code >= 500 || s.code == http.StatusRequestTimeout || s.code == http.StatusTooEarly || s.code == http.StatusTooManyRequests
 	}
 	return true // the network's
 }
+
+// ownError is the error of a call that the host could not make, whatever the agent is.
+type ownError struct{ err error }
+
+func (e *ownError) Error() string { return e.err.Error() }
+func (e *ownError) Unwrap() error { return e.err }
 
 // answerError is the error of an answer that says nothing the host understands.
 type answerError struct{ err error }
@@ -265,8 +272,9 @@ func retryable(err error) error {
 func mayBeGiven(err error) bool {
 	var s *statusError
 	var unreached *unreachedError
+	var own *ownError
 	switch {
-	case err == nil, errors.As(err, &unreached):
+	case err == nil, errors.As(err, &unreached), errors.As(err, &own):
 		return false
 	case errors.As(err, &s):
 		return s.code == http.StatusBadGateway || s.code == http.StatusGatewayTimeout || s.code == http.StatusRequestTimeout
@@ -312,12 +320,15 @@ func isAway(err error) bool {
 
 // post sends body and returns the answer if it is a success. The caller closes
 // its body.
-func (r *remote) post(ctx context.Context, body string, header http.Header) (*http.Response, error) {
+func (r *remote) post(ctx context.Context, body io.Reader, header http.Header) (*http.Response, error) {
 	reached := false
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached = true }})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, body)
 	if err != nil {
 		return nil, &answerError{errors.New("the url can't be called")}
+	}
+	if q, ok := body.(*ask); ok {
+		req.ContentLength, req.GetBody = int64(q.Len()), q.again
 	}
 	req.Header = header
 	req.Header.Set("Content-Type", "application/json")

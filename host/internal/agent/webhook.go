@@ -177,7 +177,7 @@ func (w *Webhook) ask(ctx context.Context, id, body string) ([]byte, error) {
 		return nil, &answerError{err}
 	}
 	header.Set("Accept", "application/json")
-	resp, err := w.post(ctx, body, header)
+	resp, err := w.post(ctx, strings.NewReader(body), header)
 	if err != nil {
 		return nil, err
 	}

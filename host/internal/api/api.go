@@ -25,13 +25,15 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Pages, Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       Ledger
+	Pages       *paging.Pages // nil = one that only the API reads through
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Slots       *bridge.Slots
@@ -125,9 +127,11 @@ func New(ctx context.Context, o Options) http.Handler {
 	cfg.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key": {Type: "http", Scheme: "bearer", Description: "The operator's key, in admin.key, or one of /api/v1/keys with the scope that an operation names (admin has all). In a browser that is logged in its cookie counts as the operator's key"},
 	}
+	if o.Pages == nil {
+		o.Pages = paging.New(o.Store)
+	}
 	s := &server{Options: o, stop: ctx}
 	s.issuer = s.newIssuer()
-	cfg.Formats = map[string]huma.Format{"application/json": s.format(), "json": s.format()}
 	s.api = humago.New(mux, cfg)
 	s.api.UseMiddleware(s.authenticate)
 	s.channels()
@@ -315,6 +319,8 @@ func (s *server) fault(err error, where string) error {
 		return huma.Error409Conflict(where + ": " + err.Error() + ": delete some")
 	case errors.As(err, &used):
 		return huma.Error409Conflict(where + " is in use by channel " + shortList(used.Channels) + ": route them to another agent first")
+	case errors.Is(err, paging.ErrFull):
+		return retryAfter(huma.Error503ServiceUnavailable(err.Error()), paging.RetryAfter)
 	case ledger.Failing(err):
 		s.Log.Error("storage unavailable", "where", where, "error", err)
 		return huma.Error503ServiceUnavailable("storage is unavailable: try again later")
@@ -362,7 +368,11 @@ func (s *server) cors(next http.Handler) http.Handler {
 func (s *server) recoverer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
-			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler: // an answer that broke off: its reader is to see that
+				panic(p)
+			default:
 				s.Log.Error("request panicked", "method", r.Method, "path", r.URL.Path, "error", p)
 				problem(w, http.StatusInternalServerError, "internal error")
 			}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/search"
 )
 
 // Conversation is one conversation of a channel.
@@ -122,7 +121,7 @@ func (s *server) showLast(e *ledger.Entry) *LastMessage {
 		return nil
 	}
 	return &LastMessage{
-		Direction: e.Direction.String(), Author: authorOf(*e), Snippet: search.Brief(search.Text(e.Text, e.Parts)),
+		Direction: e.Direction.String(), Author: authorOf(*e), Snippet: e.Text,
 		State: e.State.String(), Reason: string(e.Reason), Streaming: e.Making(),
 	}
 }

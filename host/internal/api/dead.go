@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -31,18 +32,18 @@ type AnyMessageRef struct {
 }
 
 func (s *server) deadLetters() {
-	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, newest first: on their way out, or since no agent handled them", 200, 404, 422)), s.listDead)
+	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, newest first: on their way out, or since no agent handled them", 200, 404, 422)), deadList{}), s.listDead)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters/counts", "count-dead-letters", "How many messages failed or expired, by channel and reason", 200, 404)), s.countDead)
 	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id, or hand it to the agent again", 202, 404, 409)), s.replayOne)
-	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404)), s.getMessage)
+	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404)), Life{}), s.getMessage)
 	s.replays()
 }
 
 func (s *server) listDead(ctx context.Context, in *struct {
-	Page
+	MessagePage
 	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
 	Reason  string `query:"reason" enum:"adapter_not_attached,rejected,queue_full,unknown_outcome,retries_exhausted,ttl,frame_too_large,agent_away,agent_timeout" doc:"Only for this reason"`
-}) (*body[deadList], error) {
+}) (*huma.StreamResponse, error) {
 	before, err := in.after()
 	if err != nil {
 		return nil, err
@@ -51,35 +52,37 @@ func (s *server) listDead(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	entries, next, err := s.dead(ctx, key, ledger.Reason(in.Reason), ledger.MessageID(before), in.Limit)
+	list, next, err := s.dead(ctx, key, ledger.Reason(in.Reason), ledger.MessageID(before), in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	out := deadList{DeadLetters: []DeadLetter{}}
-	for _, e := range entries {
-		row, err := s.Store.ChannelByKey(ctx, e.Channel)
-		if errors.Is(err, ledger.ErrNotFound) { // deleted, and about to be swept
-			continue
-		}
-		if err != nil {
-			return nil, s.fault(err, "dead letters")
-		}
-		out.DeadLetters = append(out.DeadLetters, DeadLetter{row.ID, row.Name, s.showMessage(e)})
+	if n := ledger.Fitting(list, in.MaxBytes); n < len(list) {
+		list, next = list[:n], list[n-1].ID
 	}
-	if next != 0 {
-		out.NextCursor = ledger.Cursor(int64(next))
+	page, err := s.Pages.OpenList(ctx, list)
+	if err != nil {
+		return nil, s.fault(err, "dead letters")
 	}
-	return &body[deadList]{out}, nil
+	names := s.channelNames()
+	return s.shown(page, `{"dead_letters":[`, func(ctx context.Context, e *ledger.Entry) (any, error) {
+		row, there, err := names.of(ctx, e.Channel)
+		if err != nil || !there { // deleted, and about to be swept
+			return nil, err
+		}
+		return DeadLetter{row.ID, row.Name, s.showMessage(*e)}, nil
+	}, func(early ledger.MessageID) any {
+		return nextPage{cursorOf(cmp.Or(early, next))}
+	}), nil
 }
 
 // maxPassed is how many dead letters of channels that are not there for a key
 // are passed over for one page.
 const maxPassed = 5000
 
-// dead reads up to n dead letters of a channel, or of those that are there for who
+// dead lists up to n dead letters of a channel, or of those that are there for who
 // makes the request, newest first. next 0 = there are no more; a page may be
 // shorter than n before that.
-func (s *server) dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) (page []ledger.Entry, next ledger.MessageID, err error) {
+func (s *server) dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) (page []ledger.Heading, next ledger.MessageID, err error) {
 	sees, err := s.sees(ctx)
 	if err != nil {
 		return nil, 0, s.fault(err, "dead letters")
@@ -113,31 +116,38 @@ func (s *server) keyOf(ctx context.Context, ref string) (int64, error) {
 	return row.Key, err
 }
 
-// anyMessage reads a message of any channel that is there for who makes the
+// anyMessage finds a message of any channel that is there for who makes the
 // request.
-func (s *server) anyMessage(ctx context.Context, id string) (ledger.Entry, ledger.Channel, error) {
+func (s *server) anyMessage(ctx context.Context, id string) (ledger.Heading, ledger.Channel, error) {
 	mid, err := ledger.ParseMessageID(id)
 	if err != nil {
-		return ledger.Entry{}, ledger.Channel{}, field(http.StatusNotFound, "path.message", err.Error(), clip(id))
+		return ledger.Heading{}, ledger.Channel{}, field(http.StatusNotFound, "path.message", err.Error(), clip(id))
 	}
-	e, err := s.Store.Message(ctx, mid)
+	list, err := s.Store.HeadingsAfter(ctx, mid-1, 1)
+	if err == nil && (len(list) == 0 || list[0].ID != mid) {
+		err = ledger.ErrNotFound
+	}
 	if err != nil {
-		return e, ledger.Channel{}, s.fault(err, "message "+id)
+		return ledger.Heading{}, ledger.Channel{}, s.fault(err, "message "+id)
 	}
-	row, err := s.Store.ChannelByKey(ctx, e.Channel)
+	row, err := s.Store.ChannelByKey(ctx, list[0].Channel)
 	if err == nil && !holderOf(ctx).Sees(row.ID) {
 		err = ledger.ErrNotFound
 	}
 	if err != nil {
-		return ledger.Entry{}, ledger.Channel{}, s.fault(err, "message "+id)
+		return ledger.Heading{}, ledger.Channel{}, s.fault(err, "message "+id)
 	}
-	return e, row, nil
+	return list[0], row, nil
 }
 
 func (s *server) replayOne(ctx context.Context, in *AnyMessageRef) (*body[sentBody], error) {
-	e, row, err := s.anyMessage(ctx, in.Message)
+	found, row, err := s.anyMessage(ctx, in.Message)
 	if err != nil {
 		return nil, err
+	}
+	e, err := s.Store.Message(ctx, found.ID)
+	if err != nil {
+		return nil, s.fault(err, "message "+in.Message)
 	}
 	if err := s.Hub.Replay(ctx, row, e); err != nil {
 		if errors.Is(err, hub.ErrNotDead) || errors.Is(err, hub.ErrRefused) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
 
 // keepAlive is how often an idle event stream shows that it lives.
@@ -103,6 +105,14 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	if last != 0 { // it will read much: not if there is no room now
+		share, err := s.Pages.Hold(ctx, paging.Chunk)
+		if err != nil {
+			s.refuse(w, s.fault(err, "events"))
+			return
+		}
+		share.Release()
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	e := &stream{sse: newSSE(w), s: s, holder: h, last: last, only: filter}
 	if err := e.run(r); err != nil {
@@ -112,11 +122,15 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 
 // sse writes server-sent events to one reader.
 type sse struct {
-	w http.ResponseWriter
-	c *http.ResponseController
+	w     http.ResponseWriter
+	c     *http.ResponseController
+	until time.Time // by when what is held for it must be taken; zero = nothing is
 }
 
-func newSSE(w http.ResponseWriter) *sse { return &sse{w, http.NewResponseController(w)} }
+func newSSE(w http.ResponseWriter) *sse { return &sse{w: w, c: http.NewResponseController(w)} }
+
+// hold says that so many bytes of messages are held until they are written.
+func (e *sse) hold(bytes int64) { e.until = time.Now().Add(paging.Patience(bytes)) }
 
 // write sends text at once; a reader that takes nothing for 10 s is given up.
 func (e *sse) write(text string) error {
@@ -128,7 +142,11 @@ func (e *sse) write(text string) error {
 
 // gather is write, but that the text may wait for the next Flush.
 func (e *sse) gather(text string) error {
-	_ = e.c.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	deadline := time.Now().Add(10 * time.Second)
+	if !e.until.IsZero() && e.until.Before(deadline) {
+		deadline = e.until
+	}
+	_ = e.c.SetWriteDeadline(deadline)
 	_, err := e.w.Write([]byte(text))
 	return err
 }
@@ -173,10 +191,10 @@ func (e *stream) run(r *http.Request) error {
 			if !ok { // too slow: it comes back with the last id it has
 				return e.write("event: gap\ndata: {\"reason\":\"too slow\"}\n\n")
 			}
-			if err := e.event(ev); err != nil {
+			if err := e.event(r.Context(), ev); err != nil {
 				return err
 			}
-			if err := e.pending(events); err != nil {
+			if err := e.pending(r.Context(), events); err != nil {
 				return err
 			}
 		}
@@ -185,13 +203,13 @@ func (e *stream) run(r *http.Request) error {
 
 // pending sends what has gathered meanwhile with the event before, at once: a
 // write for each event would cost all others when much happens.
-func (e *stream) pending(events <-chan hub.Event) error {
+func (e *stream) pending(ctx context.Context, events <-chan hub.Event) error {
 	for n := 0; n < maxGather && len(events) > 0; n++ {
 		ev, ok := <-events
 		if !ok {
 			break // run sees it too
 		}
-		if err := e.event(ev); err != nil {
+		if err := e.event(ctx, ev); err != nil {
 			return err
 		}
 	}
@@ -212,41 +230,36 @@ func (e *stream) resume(r *http.Request) error {
 		return e.resumeOnly(r.Context())
 	}
 	for n := 0; ; {
-		entries, err := e.s.Store.After(r.Context(), e.last, 500)
-		if err != nil {
+		list, err := e.s.Store.HeadingsAfter(r.Context(), e.last, 500)
+		if err != nil || len(list) == 0 {
 			return err
 		}
-		for _, m := range entries {
-			if n++; n > maxResume {
-				return e.write("event: gap\ndata: {\"reason\":\"too far behind\"}\n\n")
-			}
-			row, err := e.s.Store.ChannelByKey(r.Context(), m.Channel)
-			if err != nil { // deleted meanwhile
-				e.last = m.ID
-				continue
-			}
-			if err := e.event(hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: row.ID, ChannelName: row.Name, Message: m}); err != nil {
-				return err
-			}
+		if n += len(list); n > maxResume {
+			return e.tooFar()
 		}
-		if err := e.c.Flush(); err != nil || len(entries) < 500 {
+		if err := e.created(r.Context(), list); err != nil {
 			return err
 		}
+		e.last = list[len(list)-1].ID // also if it is deleted, or of no channel
 	}
+}
+
+func (e *stream) tooFar() error {
+	return e.write("event: gap\ndata: {\"reason\":\"too far behind\"}\n\n")
 }
 
 // resumeOnly is resume for a reader of one channel, whatever happened in the
 // others.
 func (e *stream) resumeOnly(ctx context.Context) error {
 	scope := ledger.Scope{Channel: e.only.channel.Key, Conversation: e.only.conversation}
-	var missed []ledger.Entry
+	var missed []ledger.Heading
 	for before, more := ledger.MessageID(0), true; more; {
-		page, err := e.s.Store.Before(ctx, scope, before, 500)
+		list, err := e.s.Store.Headings(ctx, scope, before, 500)
 		if err != nil {
 			return err
 		}
-		more = ledger.PageFull(page, 500)
-		for _, m := range page {
+		more = len(list) == 500
+		for _, m := range list {
 			if before = m.ID; m.ID <= e.last {
 				more = false
 				break
@@ -254,44 +267,97 @@ func (e *stream) resumeOnly(ctx context.Context) error {
 			missed = append(missed, m)
 		}
 		if len(missed) > maxResume {
-			return e.write("event: gap\ndata: {\"reason\":\"too far behind\"}\n\n")
+			return e.tooFar()
 		}
 	}
-	for i, m := range slices.Backward(missed) {
-		if err := e.event(hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: e.only.channel.ID, ChannelName: e.only.channel.Name, Message: m}); err != nil {
+	slices.Reverse(missed)
+	return e.created(ctx, missed)
+}
+
+// created tells of messages that a reader missed.
+func (e *stream) created(ctx context.Context, list []ledger.Heading) error {
+	return e.each(ctx, list, func(m *ledger.Entry, row ledger.Channel) hub.Event {
+		return hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, Message: *m}
+	})
+}
+
+// each sends an event for each message of a list, while it is read.
+func (e *stream) each(ctx context.Context, list []ledger.Heading, event func(*ledger.Entry, ledger.Channel) hub.Event) error {
+	names, n := e.s.channelNames(), 0
+	for {
+		page, err := e.s.Pages.OpenList(ctx, list)
+		if err == nil {
+			err = page.Each(ctx, e.hold, func(m *ledger.Entry) error {
+				row, there, err := names.of(ctx, m.Channel)
+				if err != nil || !there { // deleted meanwhile
+					return err
+				}
+				e.s.pace(n)
+				n++
+				return e.show(event(m, row))
+			})
+			e.until = time.Time{}
+			list = page.Left()
+			page.Close()
+		}
+		if err == nil {
+			return e.c.Flush()
+		}
+		if !errors.Is(err, paging.ErrFull) {
 			return err
 		}
-		e.s.pace(i)
+		if err := e.write(": alive\n\n"); err != nil { // who waits for room may wait for long
+			return err
+		}
 	}
-	return e.c.Flush()
 }
 
 // changed tells what became of the messages that a reader had which comes back.
 func (e *stream) changed(ctx context.Context, last ledger.MessageID) error {
-	entries, err := e.s.Store.ChangedSince(ctx, last, maxChanged)
+	list, err := e.s.Store.ChangedSince(ctx, last, maxChanged)
 	if err != nil {
 		return err
 	}
-	for _, m := range entries {
-		row, err := e.s.Store.ChannelByKey(ctx, m.Channel)
-		if err != nil { // deleted meanwhile
-			continue
+	if e.only.channel != nil {
+		list = slices.DeleteFunc(list, func(h ledger.Heading) bool { return h.Channel != e.only.channel.Key })
+	}
+	return e.each(ctx, list, func(m *ledger.Entry, row ledger.Channel) hub.Event {
+		return hub.Event{
+			Type: hub.EventState, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, ID: m.ID, State: m.State, Reason: m.Reason, Message: *m,
 		}
-		ev := hub.Event{
-			Type: hub.EventState, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, ID: m.ID, State: m.State, Reason: m.Reason, Message: m,
+	})
+}
+
+// largeEvent is of how many bytes of a message on an event waits for room: what is
+// shorter has passed by then.
+const largeEvent = 16 << 10
+
+// event sends what happened now.
+func (e *stream) event(ctx context.Context, ev hub.Event) error {
+	size := len(ev.Text)
+	if ev.Message.ID != 0 {
+		size += ev.Message.Size()
+	}
+	if size < largeEvent {
+		return e.show(ev)
+	}
+	for {
+		share, err := e.s.Pages.Hold(ctx, size)
+		if err == nil {
+			e.hold(int64(size))
+			err = e.show(ev)
+			e.until = time.Time{}
+			share.Release()
 		}
-		if !e.only.wants(&ev) {
-			continue
-		}
-		if err := e.event(ev); err != nil {
+		if !errors.Is(err, paging.ErrFull) {
 			return err
 		}
 	}
-	return e.c.Flush()
 }
 
-func (e *stream) event(ev hub.Event) error {
-	if !e.sees(ev) {
+// show sends an event, if the reader wants it.
+func (e *stream) show(ev hub.Event) error {
+	if !e.sees(ev) || !e.only.wants(&ev) {
 		return nil
 	}
 	var data any

@@ -23,11 +23,11 @@ type Ledger interface {
 	Audit(ctx context.Context, want ledger.AuditQuery, before int64, n int) ([]ledger.Change, error)
 	AuditAfter(ctx context.Context, want ledger.AuditQuery, after int64, n int) ([]ledger.Change, error)
 	ChangesSince(ctx context.Context, subject string, version int64, n int) ([]ledger.Change, error)
-	ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Entry, error)
+	ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Heading, error)
 	Conversations(ctx context.Context, channels []int64, before ledger.MessageID, n int) ([]ledger.ConversationInfo, error)
 	CountDead(ctx context.Context) (ledger.DeadCounts, error)
 	CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.NewCredential, by ledger.Change) (ledger.Agent, error)
-	Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Entry, error)
+	Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Heading, error)
 	DeleteAgent(ctx context.Context, a ledger.Agent, by ledger.Change) error
 	DeleteSecret(ctx context.Context, name string, by ledger.Change) error
 	DeleteSession(ctx context.Context, id int64, by ledger.Change) error

@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -28,16 +32,40 @@ type Life struct {
 	NoFrames string      `json:"no_frames,omitempty" doc:"Why frames is empty"`
 }
 
-func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life], error) {
-	e, row, err := s.anyMessage(ctx, in.Message)
+func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*huma.StreamResponse, error) {
+	id, row, err := s.anyMessage(ctx, in.Message)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Store.Life(ctx, e.ID)
+	found, err := s.Store.Life(ctx, id.ID)
 	if err != nil {
 		return nil, s.fault(err, "message "+in.Message)
 	}
-	out := Life{DeadLetter: DeadLetter{row.ID, row.Name, s.showMessage(e)}, Frames: []Frame{}}
+	page, err := s.Pages.OpenList(ctx, []ledger.Heading{id})
+	if err != nil {
+		return nil, s.fault(err, "message "+in.Message)
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer page.Close()
+		w, ok := ctx.BodyWriter().(http.ResponseWriter)
+		if !ok {
+			return
+		}
+		ctx.SetHeader("Content-Type", "application/json")
+		begin, done := paging.Pacer(w)
+		defer done()
+		err := page.Each(ctx.Context(), begin, func(e *ledger.Entry) error {
+			return json.NewEncoder(w).Encode(s.lifeOfMessage(e, row, found))
+		})
+		if err != nil {
+			s.Log.Debug("message not written to its end", "message", in.Message, "error", err)
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}
+
+func (s *server) lifeOfMessage(e *ledger.Entry, row ledger.Channel, found []ledger.Life) Life {
+	out := Life{DeadLetter: DeadLetter{row.ID, row.Name, s.showMessage(*e)}, Frames: []Frame{}}
 	var sent []LifeEvent
 	for _, f := range s.carriers(row.Key, e.ID.String()) {
 		out.Frames = append(out.Frames, f.Frame)
@@ -45,11 +73,11 @@ func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*body[Life]
 			sent = append(sent, LifeEvent{f.At, ledger.Sent.String(), f.Type + " " + f.id})
 		}
 	}
-	out.Life = lifeOf(e, found, sent)
+	out.Life = lifeOf(*e, found, sent)
 	if len(out.Frames) == 0 {
-		out.NoFrames = s.whyNoFrames(e, len(found) > 0)
+		out.NoFrames = s.whyNoFrames(*e, len(found) > 0)
 	}
-	return &body[Life]{out}, nil
+	return out
 }
 
 // carrier is a frame that carried a message, or an answer to one.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -51,7 +53,7 @@ func (s *server) messages() {
 	reg.RegisterTypeAlias(typeOf[message.Part](), typeOf[map[string]any]())
 	reg.RegisterTypeAlias(typeOf[message.Meta](), typeOf[map[string]any]())
 	reg.RegisterTypeAlias(typeOf[json.RawMessage](), typeOf[anyJSON]())
-	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422)), s.listMessages)
+	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}/messages", "list-messages", "Messages, newest first", 200, 404, 422)), messageList{}), s.listMessages)
 	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("POST", "/channels/{id}/messages", "send-message", "Send a message to a conversation", 202, 404, 409, 422)), s.sendMessage)
 	s.acts()
 	s.deadLetters()
@@ -63,10 +65,10 @@ func (s *server) messages() {
 
 func (s *server) listMessages(ctx context.Context, in *struct {
 	ChannelRef
-	Page
+	MessagePage
 	Conversation optional `query:"conversation_id"`
 	Direction    string   `query:"direction" enum:"in,out"`
-}) (*body[messageList], error) {
+}) (*huma.StreamResponse, error) {
 	row, after, err := s.findPage(ctx, in.ChannelRef, in.Page)
 	if err != nil {
 		return nil, err
@@ -82,22 +84,18 @@ func (s *server) listMessages(ctx context.Context, in *struct {
 		}
 		scope.Direction = &d
 	}
-	entries, err := s.Store.Before(ctx, scope, ledger.MessageID(after), in.Limit)
+	page, err := s.Pages.Open(ctx, paging.Query{In: scope, Before: ledger.MessageID(after), N: in.Limit, Bytes: in.MaxBytes})
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil, field(422, "query.cursor", "expected a next_cursor of the same list", in.Cursor)
 	}
 	if err != nil {
 		return nil, s.fault(err, "messages")
 	}
-	out := messageList{Messages: make([]Message, len(entries))}
-	for i, e := range entries {
-		out.Messages[i] = s.showMessage(e)
-		s.pace(i)
-	}
-	if ledger.PageFull(entries, in.Limit) {
-		out.NextCursor = ledger.Cursor(int64(entries[len(entries)-1].ID))
-	}
-	return &body[messageList]{out}, nil
+	return s.shown(page, `{"messages":[`, func(_ context.Context, e *ledger.Entry) (any, error) {
+		return s.showMessage(*e), nil
+	}, func(next ledger.MessageID) any {
+		return nextPage{cursorOf(cmp.Or(next, page.Next))}
+	}), nil
 }
 
 func (s *server) renderMessage(_ context.Context, in *struct{ Body RenderRequest }) (*body[Rendered], error) {

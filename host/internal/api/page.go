@@ -16,6 +16,12 @@ type Page struct {
 	Cursor string `query:"cursor" maxLength:"64" doc:"next_cursor of the page before"`
 }
 
+// MessagePage is what every list of messages takes.
+type MessagePage struct {
+	Page
+	MaxBytes int `query:"max_bytes" default:"8388608" minimum:"1" maximum:"8388608" doc:"Most bytes of messages to return; the first one is returned whatever it has. A page that ends by it has a next_cursor"`
+}
+
 // after reads the cursor; 0 = the first page.
 func (p Page) after() (int64, error) {
 	if p.Cursor == "" {

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,16 +36,20 @@ type SearchResults struct {
 	Behind     int64          `json:"behind" doc:"Messages that no search finds yet, since the index does not have them; counted up to 100,000"`
 }
 
+// searchAgain is when it makes sense to repeat a search that took too long, since
+// others searched.
+const searchAgain = 2 * time.Second
+
 func (s *server) search() {
-	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/search", "search-messages",
-		"Messages with all the words, newest first. \"A phrase\", -not, from:NAME, channel:NAME, state:STATE, before:DAY, after:DAY (UTC); the last word may be a beginning", 200, 404, 422)), s.searchMessages)
+	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/search", "search-messages",
+		"Messages with all the words, newest first. \"A phrase\", -not, from:NAME, channel:NAME, state:STATE, before:DAY, after:DAY (UTC); the last word may be a beginning", 200, 404, 422)), SearchResults{}), s.searchMessages)
 }
 
 func (s *server) searchMessages(ctx context.Context, in *struct {
-	Page
+	MessagePage
 	Query   string `query:"q" required:"true" maxLength:"500" doc:"What to look for"`
 	Channel string `query:"channel" maxLength:"64" doc:"Only in this channel"`
-}) (*body[SearchResults], error) {
+}) (*huma.StreamResponse, error) {
 	q, err := search.Parse(in.Query)
 	if err != nil {
 		return nil, field(http.StatusUnprocessableEntity, "query.q", err.Error(), clip(in.Query))
@@ -58,32 +64,41 @@ func (s *server) searchMessages(ctx context.Context, in *struct {
 	}
 	found, err := s.Store.Search(ctx, f)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, huma.Error503ServiceUnavailable("the search took too long: look for rarer words, or in one channel")
+		return nil, retryAfter(huma.Error503ServiceUnavailable("the search took too long: look for rarer words, or in one channel, or try again later"), searchAgain)
 	}
 	if err != nil {
 		return nil, s.fault(err, "search")
 	}
+	list, next := found.Messages, found.Next
+	partial := next != 0 && len(list) < in.Limit
+	if n := ledger.Fitting(list, in.MaxBytes); n < len(list) {
+		list, next, partial = list[:n], list[n-1].ID, false
+	}
+	page, err := s.Pages.OpenList(ctx, list)
+	if err != nil {
+		return nil, s.fault(err, "search")
+	}
 	names := s.channelNames()
-	out := SearchResults{Results: []SearchResult{}, Behind: found.Behind, Partial: found.Next != 0 && len(found.Entries) < in.Limit}
-	for i, e := range found.Entries {
+	return s.shown(page, `{"results":[`, func(ctx context.Context, e *ledger.Entry) (any, error) {
 		row, there, err := names.of(ctx, e.Channel)
-		if err != nil {
-			return nil, s.fault(err, "search")
+		if err != nil || !there { // deleted, and about to be swept
+			return nil, err
 		}
-		if !there { // deleted, and about to be swept
-			continue
-		}
-		r := SearchResult{ChannelID: row.ID, Channel: row.Name, Message: s.showMessage(e), Snippet: []SnippetPiece{}}
+		r := SearchResult{ChannelID: row.ID, Channel: row.Name, Message: s.showMessage(*e), Snippet: []SnippetPiece{}}
 		for _, p := range q.Snippet(search.Text(e.Text, e.Parts)) {
 			r.Snippet = append(r.Snippet, SnippetPiece{p.Text, p.Match})
 		}
-		out.Results = append(out.Results, r)
-		s.pace(i)
-	}
-	if found.Next != 0 {
-		out.NextCursor = ledger.Cursor(int64(found.Next))
-	}
-	return &body[SearchResults]{out}, nil
+		return r, nil
+	}, func(early ledger.MessageID) any {
+		return searchTail{nextPage{cursorOf(cmp.Or(early, next))}, partial, found.Behind}
+	}), nil
+}
+
+// searchTail is what follows the results.
+type searchTail struct {
+	nextPage
+	Partial bool  `json:"partial"`
+	Behind  int64 `json:"behind"`
 }
 
 // narrow says in which channels is looked: those that the caller may read, that

@@ -131,7 +131,9 @@ func (c *console) callWith(r *http.Request, method, path string, header http.Hea
 		req.Header.Set("Content-Type", "application/json")
 	}
 	answer := &answer{header: http.Header{}, status: http.StatusOK}
-	c.API.ServeHTTP(answer, req)
+	if err := c.ask(answer, req); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
 	if answer.status >= 400 {
 		return refusal(req, answer.status, answer.header, answer.body.Bytes())
 	}
@@ -141,6 +143,24 @@ func (c *console) callWith(r *http.Request, method, path string, header http.Hea
 	if err := json.Unmarshal(answer.body.Bytes(), out); err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
+	return nil
+}
+
+// errBrokeOff is the error of an answer that the API did not end.
+var errBrokeOff = errors.New("the answer broke off")
+
+// ask hands a request to the API's handler.
+func (c *console) ask(w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			err = errBrokeOff
+		default:
+			panic(p)
+		}
+	}()
+	c.API.ServeHTTP(w, r)
 	return nil
 }
 

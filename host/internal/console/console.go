@@ -16,6 +16,7 @@ import (
 	"github.com/a-h/templ"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
 
 // Path is where the console is.
@@ -36,8 +37,18 @@ type Options struct {
 
 type console struct {
 	Options
-	mux *http.ServeMux // of its pages
+	mux    *http.ServeMux // of its pages
+	memory *paging.Budget // of what pages hold of messages
 }
+
+// The memory of all pages that show messages, and of one: its messages are there as
+// the API's JSON and decoded, besides what the API holds of them meanwhile.
+const (
+	allMemory  = 64 << 20
+	pageMemory = 8 << 20
+	oneMemory  = 32 << 20        // of a page that shows one message, however large
+	patience   = 5 * time.Second // that a page waits for it
+)
 
 //go:embed static
 var static embed.FS
@@ -60,7 +71,7 @@ func Patterns() []string { return (&console{}).routes().patterns }
 // New makes the handler of Path. Its requests carry who is logged in in their
 // context; one that carries nobody is sent to the login page.
 func New(o Options) http.Handler {
-	c := &console{Options: o}
+	c := &console{Options: o, memory: paging.NewBudget(allMemory, patience)}
 	mux := c.routes()
 	c.mux = mux.ServeMux
 	return c.recoverer(protect(mux))
@@ -107,6 +118,34 @@ func (c *console) page(h func(http.ResponseWriter, *http.Request) error) http.Ha
 			c.fail(w, r, err)
 		}
 	}
+}
+
+// ofMessages makes a page of one that shows many messages: too many of them would
+// take all memory.
+func (c *console) ofMessages(memory int64, h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return c.page(func(w http.ResponseWriter, r *http.Request) error {
+		share, err := c.hold(r, memory)
+		if err != nil {
+			return err
+		}
+		defer share.Release()
+		begin, done := paging.Pacer(w)
+		defer done()
+		begin(pageMemory)
+		return h(w, r)
+	})
+}
+
+// hold waits for the memory of a page.
+func (c *console) hold(r *http.Request, memory int64) (*paging.Share, error) {
+	share, err := c.memory.Take(r.Context(), memory)
+	if errors.Is(err, paging.ErrFull) {
+		return nil, &Problem{
+			Status: http.StatusServiceUnavailable, Title: "Too much is read at once", After: "2",
+			Detail: "The host shows as many messages at once as its memory allows. Try again in a moment.",
+		}
+	}
+	return share, err
 }
 
 func (c *console) fail(w http.ResponseWriter, r *http.Request, err error) {

@@ -11,7 +11,7 @@ import (
 
 // dead are the pages of messages that failed or expired.
 func (c *console) dead(mux *routes) {
-	mux.HandleFunc("GET "+Path+"dead", c.page(c.showDead))
+	mux.HandleFunc("GET "+Path+"dead", c.ofMessages(pageMemory, c.showDead))
 	mux.HandleFunc("POST "+Path+"dead/{id}/replay", c.page(c.replay))
 	mux.HandleFunc("GET "+Path+"dead/{id}/{act}", c.page(c.toLetter))
 	mux.HandleFunc("GET "+Path+"dead/replay", c.page(c.askReplayAll))
@@ -87,7 +87,7 @@ func (c *console) showDead(w http.ResponseWriter, r *http.Request) error {
 	list, err := get[struct {
 		DeadLetters []api.DeadLetter `json:"dead_letters"`
 		NextCursor  string           `json:"next_cursor"`
-	}](c, r, "dead-letters"+listQuery(r, "30", "channel", page.Channel, "reason", page.Reason))
+	}](c, r, "dead-letters"+listQuery(r, "30", "channel", page.Channel, "reason", page.Reason, "max_bytes", pageBytes))
 	if err != nil {
 		return err
 	}

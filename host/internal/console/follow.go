@@ -22,6 +22,8 @@ const (
 	// maxBehind is how many messages a page that comes back is sent one by one; one
 	// further behind asks for all of itself.
 	maxBehind = 200
+	// mostPagesBehind is of how many pages they are at most, which end by their bytes too.
+	mostPagesBehind = maxBehind / 50
 	// maxKnown bounds the messages whose changes a page is told.
 	maxKnown = 400
 )
@@ -116,8 +118,17 @@ func (f *follower) each(e event) error {
 // catchUp sends what the page does not have yet, and the newest ones that it has:
 // what became of them meanwhile is not among the events.
 func (f *follower) catchUp() error {
+	share, err := f.c.hold(f.r, pageMemory)
+	if err != nil {
+		return err
+	}
+	defer share.Release()
 	var missed []api.Message // newest first
-	for cursor := ""; ; {
+	cursor := ""
+	for read := 0; ; read++ {
+		if read == mostPagesBehind {
+			return f.reload()
+		}
 		page, err := f.c.messagesOf(f.r, f.channel, f.conversation, cursor)
 		if err != nil {
 			return err

@@ -50,7 +50,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	dead, err := get[failedList](c, r, "dead-letters?limit="+strconv.Itoa(mostProblems))
+	dead, err := get[failedList](c, r, "dead-letters?limit="+strconv.Itoa(mostProblems)+"&max_bytes="+pageBytes)
 	if err != nil {
 		return err
 	}

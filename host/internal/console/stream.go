@@ -27,7 +27,9 @@ func (c *console) stream(r *http.Request, path string, header http.Header, each 
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	s := &streamReader{header: http.Header{}, status: http.StatusOK, each: each}
-	c.API.ServeHTTP(s, req)
+	if err := c.ask(s, req); err != nil {
+		return err
+	}
 	if s.status >= 400 {
 		return refusal(req, s.status, s.header, s.rest)
 	}

@@ -27,6 +27,9 @@ type talkPage struct {
 // pageOfTalk is how many messages a page of a conversation has.
 const pageOfTalk = "50"
 
+// pageBytes is how many bytes of messages a page has, of which it shows the beginnings.
+const pageBytes = "1048576"
+
 type messageList struct {
 	Messages   []api.Message `json:"messages"`
 	NextCursor string        `json:"next_cursor"`
@@ -89,7 +92,7 @@ func (c *console) talk(w http.ResponseWriter, r *http.Request, status int, draft
 
 // messagesOf asks for a page of a conversation, newest first.
 func (c *console) messagesOf(r *http.Request, ch api.Channel, conversation, cursor string) (messageList, error) {
-	q := url.Values{"conversation_id": {conversation}, "limit": {pageOfTalk}}
+	q := url.Values{"conversation_id": {conversation}, "limit": {pageOfTalk}, "max_bytes": {pageBytes}}
 	if cursor != "" {
 		q.Set("cursor", cursor)
 	}

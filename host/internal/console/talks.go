@@ -11,11 +11,11 @@ import (
 
 // talks are the pages of conversations: what was said, and how to answer.
 func (c *console) talks(mux *routes) {
-	mux.HandleFunc("GET "+Path+"conversations", c.page(c.showTalks))
-	mux.HandleFunc("GET "+Path+"conversations/{channel}", c.page(c.showTalk))
-	mux.HandleFunc("POST "+Path+"conversations/{channel}", c.page(c.reply))
+	mux.HandleFunc("GET "+Path+"conversations", c.ofMessages(pageMemory, c.showTalks))
+	mux.HandleFunc("GET "+Path+"conversations/{channel}", c.ofMessages(pageMemory, c.showTalk))
+	mux.HandleFunc("POST "+Path+"conversations/{channel}", c.ofMessages(pageMemory, c.reply))
 	mux.HandleFunc("GET "+Path+"conversations/{channel}/live", c.page(c.followTalk))
-	mux.HandleFunc("GET "+Path+"messages/{id}", c.page(c.showStory))
+	mux.HandleFunc("GET "+Path+"messages/{id}", c.ofMessages(oneMemory, c.showStory))
 }
 
 // talkList is the page of all conversations, or of what was found in them.
@@ -54,7 +54,7 @@ func (c *console) showTalks(w http.ResponseWriter, r *http.Request) error {
 	}
 	status := http.StatusOK
 	if page.Query != "" {
-		found, err := get[api.SearchResults](c, r, "search"+listQuery(r, "30", "q", page.Query, "channel", page.Channel))
+		found, err := get[api.SearchResults](c, r, "search"+listQuery(r, "30", "q", page.Query, "channel", page.Channel, "max_bytes", pageBytes))
 		var p *Problem
 		switch {
 		case errors.As(err, &p) && (p.Status == http.StatusUnprocessableEntity || p.Status == http.StatusServiceUnavailable):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
 
 // End is a front end as the API knows it. cmd makes it and registers it there; the
@@ -103,6 +105,41 @@ func Answer(w http.ResponseWriter, v any) error {
 	_, _ = w.Write(append(b, '\n')) // the client is told or gone
 	return nil
 }
+
+// Stream answers a request with a JSON object whose last field is a list of messages,
+// while the page is read, and closes it. open is the JSON before the first message,
+// show makes what is shown of one, tail, a struct, what follows the list.
+func Stream(w http.ResponseWriter, r *http.Request, page *paging.Page, log *slog.Logger, open string, show func(*ledger.Entry) []any, tail any) {
+	defer page.Close()
+	w.Header().Set("Content-Type", "application/json")
+	begin, done := paging.Pacer(w)
+	defer done()
+	list := paging.NewList(w, open)
+	var err error
+	for again := time.Now().Add(patience); ; { // it is in the order of what was said: it can't end early
+		err = page.Each(r.Context(), begin, func(e *ledger.Entry) error {
+			for _, v := range show(e) {
+				if err := list.Add(v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if !errors.Is(err, paging.ErrFull) || time.Now().After(again) {
+			break
+		}
+	}
+	if err == nil {
+		err = list.End(tail)
+	}
+	if err != nil {
+		log.Debug("page not written to its end", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
+	}
+}
+
+// patience is how long an answer that has begun waits for room to read on.
+const patience = time.Minute
 
 // BodyRefusal is the refusal of a body that could not be read to its end.
 func BodyRefusal(err error) *Refusal {

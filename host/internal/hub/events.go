@@ -50,13 +50,50 @@ type Event struct {
 // Events hands events to subscribers. A subscriber that does not keep up is
 // cut off: its channel is closed, and it reads what it missed from history.
 type Events struct {
-	any  atomic.Int32                     // subscribers; spares the happy path the mutex
-	mu   sync.Mutex                       // guards subs
-	subs map[chan Event]func(*Event) bool // what each wants; nil = all
+	any  atomic.Int32               // subscribers; spares the happy path the mutex
+	mu   sync.Mutex                 // guards subs
+	subs map[chan Event]*subscriber // by where its events go
 }
 
-// eventBuffer is how far a subscriber may fall behind.
-const eventBuffer = 1024
+// eventBuffer and eventBytes are how far a subscriber may fall behind: in events, and
+// in bytes of the messages in them.
+const (
+	eventBuffer = 1024
+	eventBytes  = 4 << 20
+)
+
+// subscriber knows how much waits in its channel. Events.mu guards it.
+type subscriber struct {
+	want  func(*Event) bool // nil = all but EventStreaming
+	sizes [eventBuffer]int  // of what was sent last: a ring
+	first int               // the oldest of them that waits
+	n     int               // how many wait
+	bytes int               // of them together
+}
+
+// room reports whether one more event may wait in ch.
+func (s *subscriber) room(ch chan Event, size int) bool {
+	for waiting := len(ch); s.n > waiting; s.n-- { // what was taken meanwhile
+		s.bytes -= s.sizes[s.first]
+		s.first = (s.first + 1) % eventBuffer
+	}
+	return s.n == 0 || s.n < eventBuffer && s.bytes+size <= eventBytes
+}
+
+// sent counts an event that waits in the channel now.
+func (s *subscriber) sent(size int) {
+	s.sizes[(s.first+s.n)%eventBuffer] = size
+	s.n++
+	s.bytes += size
+}
+
+// size is how many bytes of a message an event holds.
+func (ev *Event) size() int {
+	if ev.Message.ID == 0 {
+		return len(ev.Text)
+	}
+	return len(ev.Text) + ev.Message.Size()
+}
 
 // Subscribe returns a channel of all events but EventStreaming, and what ends it.
 func (e *Events) Subscribe() (<-chan Event, func()) { return e.SubscribeTo(nil) }
@@ -68,9 +105,9 @@ func (e *Events) SubscribeTo(want func(*Event) bool) (<-chan Event, func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.subs == nil {
-		e.subs = map[chan Event]func(*Event) bool{}
+		e.subs = map[chan Event]*subscriber{}
 	}
-	e.subs[ch] = want
+	e.subs[ch] = &subscriber{want: want}
 	e.any.Add(1)
 	return ch, func() {
 		e.mu.Lock()
@@ -104,15 +141,17 @@ func (e *Events) publish(ev Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for ch, want := range e.subs {
-		if want == nil && ev.Type == EventStreaming || want != nil && !want(&ev) {
+	size := ev.size()
+	for ch, sub := range e.subs {
+		if sub.want == nil && ev.Type == EventStreaming || sub.want != nil && !sub.want(&ev) {
 			continue
 		}
-		select {
-		case ch <- ev:
-		default:
+		if !sub.room(ch, size) {
 			e.drop(ch)
+			continue
 		}
+		ch <- ev // has room: nobody else sends
+		sub.sent(size)
 	}
 }
 

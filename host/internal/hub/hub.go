@@ -138,6 +138,7 @@ type Hub struct {
 	replayings replayings
 
 	agents agentTallies
+	pasts  *pasts
 
 	leading ledger.Leading // the Store, if it is one; else nil
 	owning  sync.Mutex     // held while a channel is made
@@ -151,7 +152,7 @@ type Hub struct {
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func())}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func()), pasts: newPasts()}
 	h.leading, _ = o.Store.(ledger.Leading)
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)

@@ -107,10 +107,10 @@ func (q *queue) mayExpire() bool { return q.taker().acked() || !q.draining }
 func (c *Channel) eachOld(ages *ages, ttl time.Duration, fn func(*ledger.Entry) error) error {
 	for last := ledger.MessageID(0); ; {
 		page, err := c.hub.Store.Pending(c.hub.ctx, c.tail.Channel, last, drainPage)
-		if err != nil {
+		if err != nil || len(page) == 0 {
 			return err
 		}
-		more := len(page) == drainPage
+		more := true
 		if i := slices.IndexFunc(page, func(e ledger.Entry) bool { return ages.of(e.ID) < ttl }); i >= 0 {
 			page, more = page[:i], false // what follows is younger
 		}

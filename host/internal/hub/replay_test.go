@@ -51,7 +51,7 @@ func TestReplayToAgent(t *testing.T) {
 // dead waits until there are n dead letters.
 func (b *bed) dead(n int) []ledger.Entry {
 	b.t.Helper()
-	var all []ledger.Entry
+	var all []ledger.Heading
 	await.UntilElse(b.t, func() bool {
 		var err error
 		if all, err = b.store.Dead(b.t.Context(), 0, "", 0, 10); err != nil {
@@ -59,7 +59,15 @@ func (b *bed) dead(n int) []ledger.Entry {
 		}
 		return len(all) == n
 	}, func() string { return fmt.Sprintf("%d dead letters, there are %d", n, len(all)) })
-	return all
+	var ids []ledger.MessageID
+	for _, h := range all {
+		ids = append(ids, h.ID)
+	}
+	entries, err := b.store.Entries(b.t.Context(), ids)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return entries
 }
 
 // What was handed over again and not answered is so after the next start, too,

@@ -25,10 +25,12 @@ type historian struct {
 }
 
 func (h *historian) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
-	all, err := t.History(ctx, h.n)
+	past, err := t.History(ctx, h.n)
 	if err != nil {
 		return err
 	}
+	all := past.Messages
+	past.Release()
 	var lines []string
 	for _, m := range all {
 		lines = append(lines, fmt.Sprintf("%.1s:%s", m.Role, m.Text))

@@ -23,6 +23,9 @@ type Change struct {
 	Version int64  // of its row, that the change made
 }
 
+// Size is how many bytes a change holds, without what is short.
+func (c *Change) Size() int { return len(c.Detail) + len(c.Before) + len(c.After) }
+
 // AuditQuery is which lines of the audit log are wanted; what is zero is any.
 type AuditQuery struct {
 	Actor  string

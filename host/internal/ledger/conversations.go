@@ -8,7 +8,7 @@ type ConversationInfo struct {
 	Settings Settings
 	Turns    int64
 	Newest   MessageID
-	Last     *Entry // the newest message; nil = it was deleted
+	Last     *Entry // the newest message, in short: Text is how it begins, on one line, and the rest of what it says is left out; nil = it was deleted
 	Waiting  int64  // messages that are queued, or sent and not acknowledged
 	Failed   int64  // messages on their way out that failed or expired, of the newest deadLooked such of the host
 }

@@ -89,6 +89,10 @@ type Scope struct {
 	Channel      int64
 	Conversation *string    // nil = all
 	Direction    *Direction // nil = both
+
+	// Bytes is what the messages of a page may hold: if it has more, there is no page
+	// but ErrPageBytes. 0 = a page ends by PageBytes.
+	Bytes int
 }
 
 // Unit is what is committed together: a message with its answers, sends, or

@@ -9,10 +9,22 @@ type Reader interface {
 	// ByPlatformID reads the message that the platform knows by the id, or ErrNotFound.
 	ByPlatformID(ctx context.Context, channel int64, id string) (Entry, error)
 	// Before reads up to n messages, newest first, from before a message; 0 starts.
-	// Before one that was deleted there is nothing.
+	// Before one that was deleted there is nothing. See PageFull, and Scope.Bytes.
 	Before(ctx context.Context, in Scope, before MessageID, n int) ([]Entry, error)
-	// After reads up to n messages of all channels in commit order, from behind one.
-	After(ctx context.Context, id MessageID, n int) ([]Entry, error)
+	// Entries reads the messages with these ids, in this order, but for those that are
+	// deleted. How much they hold is for the caller to know.
+	Entries(ctx context.Context, ids []MessageID) ([]Entry, error)
+	Planner
+}
+
+// Planner tells what a reader of much is to read, so that it can be read little by
+// little.
+type Planner interface {
+	// Headings is Before for who reads the messages later, without a bound of bytes.
+	Headings(ctx context.Context, in Scope, before MessageID, n int) ([]Heading, error)
+	// HeadingsAfter lists up to n messages of all channels in commit order, from behind
+	// one.
+	HeadingsAfter(ctx context.Context, id MessageID, n int) ([]Heading, error)
 }
 
 // Directory keeps the channels. Each change is in the audit log.

@@ -18,8 +18,8 @@ type Find struct {
 
 // Found is what was found, newest first.
 type Found struct {
-	Entries []ledger.Entry
-	// Next is where to go on; 0 = there is nothing more. With fewer entries than
+	Messages []ledger.Heading
+	// Next is where to go on; 0 = there is nothing more. With fewer messages than
 	// were asked for, time was up.
 	Next ledger.MessageID
 	// Behind is how many messages could not be looked at, as the index does not

@@ -17,6 +17,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -41,6 +42,7 @@ type Options struct {
 	Store       Ledger
 	Attachments *attach.Store
 	Hub         front.Hub
+	Pages       *paging.Pages // nil = one that only this front end reads through
 	Log         *slog.Logger  // nil = none
 	MaxRuns     int           // of one key at once; 0 = DefaultMaxRuns
 	RunTime     time.Duration // that a client may wait; 0 = DefaultRunTime
@@ -75,6 +77,9 @@ var (
 // is disabled. Close must be called.
 func Open(ctx context.Context, o Options) (*Front, error) {
 	f := &Front{Options: o, turns: map[string]*turn{}, ids: map[ledger.MessageID]*turn{}, open: map[*Run]struct{}{}}
+	if f.Pages == nil {
+		f.Pages = paging.New(f.Store)
+	}
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
@@ -41,28 +41,17 @@ func (s Said) MarshalJSON() ([]byte, error) {
 }
 
 // History reads up to n messages of the holder's thread, oldest first, that are
-// older than before; 0 = the newest. Of the page before, next is where it goes
-// on; 0 = there are no more. store.ErrNotFound: the holder has no such thread, or
-// before is not of it.
-func (f *Front) History(ctx context.Context, h auth.Holder, thread string, before ledger.MessageID, n int) (said []Said, next ledger.MessageID, err error) {
+// older than before; 0 = the newest. store.ErrNotFound: the holder has no such thread,
+// or before is not of it. Other errors are those of paging.Open. The page must be closed.
+func (f *Front) History(ctx context.Context, h auth.Holder, thread string, before ledger.MessageID, n int) (*paging.Page, error) {
 	channel := f.key()
 	conversation, err := f.Store.Thread(ctx, channel, h.ID, thread)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	entries, err := f.Store.Before(ctx, ledger.Scope{Channel: channel, Conversation: &conversation}, before, n)
-	if err != nil {
-		return nil, 0, err
-	}
-	for i := len(entries) - 1; i >= 0; i-- {
-		if front.Shown(entries[i]) {
-			said = append(said, f.said(entries[i])...)
-		}
-	}
-	if ledger.PageFull(entries, n) {
-		next = entries[n-1].ID
-	}
-	return said, next, nil
+	return f.Pages.Open(ctx, paging.Query{
+		In: ledger.Scope{Channel: channel, Conversation: &conversation}, Before: before, N: n, Bytes: ledger.PageBytes, OldestFirst: true,
+	})
 }
 
 // restore is the message of a stored row, with the client's own id and urls that

@@ -40,7 +40,7 @@ func (f *Front) Routes(d front.Door) {
 	upload.Answer = attach.Uploaded{}
 	d.Operation(upload, f.upload)
 	d.Operation(front.Operation{
-		Method: "GET", Path: "/agent/history", ID: "agent-history", Scope: auth.ScopeAgentRun, Gives: "application/json", Answer: page{}, Errors: []int{404, 422},
+		Method: "GET", Path: "/agent/history", ID: "agent-history", Scope: auth.ScopeAgentRun, Gives: "application/json", Answer: page{}, Errors: []int{404, 422, 503},
 		Summary: "Messages of a thread of this key as AG-UI has them: the newest, oldest first (scope agent:run)",
 		Query: []*huma.Param{
 			{Name: "threadId", Required: true, Schema: &huma.Schema{Type: huma.TypeString, MinLength: to(1), MaxLength: to(maxThread)}},
@@ -156,7 +156,7 @@ func (f *Front) history(w http.ResponseWriter, r *http.Request) error {
 		}
 		before = ledger.MessageID(at)
 	}
-	said, next, err := f.History(r.Context(), holderOf(r), thread, before, n)
+	found, err := f.History(r.Context(), holderOf(r), thread, before, n)
 	switch {
 	case errors.Is(err, ledger.ErrNotFound) && before != 0:
 		return bad("cursor", "expected a next_cursor of the same thread")
@@ -165,12 +165,20 @@ func (f *Front) history(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return fmt.Errorf("read history: %w", err)
 	}
-	out := page{Messages: said}
-	if said == nil {
-		out.Messages = []Said{}
+	var tail struct {
+		NextCursor string `json:"next_cursor,omitempty"`
 	}
-	if next != 0 {
-		out.NextCursor = ledger.Cursor(int64(next))
+	if found.Next != 0 {
+		tail.NextCursor = ledger.Cursor(int64(found.Next))
 	}
-	return front.Answer(w, out)
+	front.Stream(w, r, found, f.Log, `{"messages":[`, func(e *ledger.Entry) (out []any) {
+		if !front.Shown(*e) {
+			return nil
+		}
+		for _, s := range f.said(*e) {
+			out = append(out, s)
+		}
+		return out
+	}, tail)
+	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -49,6 +50,7 @@ type Options struct {
 	Store       Ledger
 	Attachments *attach.Store
 	Hub         front.Hub
+	Pages       *paging.Pages // nil = one that only this front end reads through
 	Agents      *agents.Agents
 	Secret      string        // that browsers' tokens are signed with; "" = no browser is let in
 	SyncTime    time.Duration // 0 = DefaultSyncTime
@@ -97,6 +99,9 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	f := &Front{
 		Options: o, poke: make(chan struct{}, 1), browsers: map[string]map[*browser]struct{}{},
 		asked: map[string]*question{}, ids: map[ledger.MessageID]*question{}, syncs: map[string]int{}, status: map[string]bool{},
+	}
+	if f.Pages == nil {
+		f.Pages = paging.New(f.Store)
 	}
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)

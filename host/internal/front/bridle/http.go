@@ -10,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
 )
@@ -293,11 +294,17 @@ func (h routes) transcript(w http.ResponseWriter, r *http.Request, u *user) erro
 	if err != nil {
 		return err
 	}
-	messages, err := h.f.transcript(r.Context(), conversation(r.PathValue("agent"), client))
+	page, hidden, err := h.f.transcript(r.Context(), conversation(r.PathValue("agent"), client))
 	if err != nil {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	return front.Answer(w, transcript{which, messages})
+	front.Stream(w, r, page, h.f.Log, fmt.Sprintf(`{"channel":%q,"messages":[`, which), func(e *ledger.Entry) []any {
+		if e.ID <= hidden || !front.Shown(*e) {
+			return nil
+		}
+		return []any{line{e.ID.String(), role(e.Direction), e.Text, e.ID.Time().UnixMilli()}}
+	}, struct{}{})
+	return nil
 }
 
 // clear hides what was said until now, and tells the agent.

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
 
 // Ledger is what this front end reads.
 type Ledger interface {
-	Before(ctx context.Context, in ledger.Scope, before ledger.MessageID, n int) ([]ledger.Entry, error)
+	paging.Store
 	ChannelOfKind(ctx context.Context, kind string) (ledger.Channel, error)
 	CreateChannel(ctx context.Context, c ledger.Channel, token *ledger.NewCredential, by ledger.Change) (ledger.Channel, error)
 	HiddenUpTo(ctx context.Context, channel int64, conversation string) (ledger.MessageID, error)

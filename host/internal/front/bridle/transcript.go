@@ -2,21 +2,14 @@ package bridle
 
 import (
 	"context"
-	"slices"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // maxTranscript is how many messages a transcript shows: the newest.
 const maxTranscript = 500
-
-// transcript is what was said in one conversation.
-type transcript struct {
-	Channel  string `json:"channel"`
-	Messages []line `json:"messages"`
-}
 
 // line is a message of a transcript.
 type line struct {
@@ -37,27 +30,18 @@ func (f *Front) key() int64 {
 	return f.channel.Key
 }
 
-// transcript reads what a user may see of a conversation, oldest first.
-func (f *Front) transcript(ctx context.Context, conversation string) ([]line, error) {
+// transcript reads the newest messages of a conversation, oldest first, and from
+// where on a user may see them. The page must be closed.
+func (f *Front) transcript(ctx context.Context, conversation string) (*paging.Page, ledger.MessageID, error) {
 	hidden, err := f.Store.HiddenUpTo(ctx, f.key(), conversation)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	entries, err := f.read(ctx, conversation, maxTranscript)
-	if err != nil {
-		return nil, err
-	}
-	lines := []line{}
-	for _, e := range entries {
-		if e.ID <= hidden {
-			break
-		}
-		if front.Shown(e) {
-			lines = append(lines, line{e.ID.String(), role(e.Direction), e.Text, e.ID.Time().UnixMilli()})
-		}
-	}
-	slices.Reverse(lines)
-	return lines, nil
+	// Without a bound of bytes: the protocol has no pages.
+	page, err := f.Pages.Open(ctx, paging.Query{
+		In: ledger.Scope{Channel: f.key(), Conversation: &conversation}, N: maxTranscript, OldestFirst: true,
+	})
+	return page, hidden, err
 }
 
 func role(d ledger.Direction) string {

@@ -350,23 +350,72 @@ func pages(b *bed) {
 	b.want("newest first", got, want)
 	got = nil
 	for after := ledger.MessageID(0); ; {
-		page, err := b.After(b.Context(), after, 7)
+		list, err := b.HeadingsAfter(b.Context(), after, 7)
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, e := range page {
-			if after = e.ID; e.Channel == c.Key {
+		if len(list) == 0 {
+			break
+		}
+		for i, e := range b.listed(list) {
+			if after = e.ID; e.Channel != list[i].Channel || after != list[i].ID || e.Size() > list[i].Size {
+				b.Errorf("%+v is listed as %+v", e, list[i])
+			}
+			if e.Channel == c.Key {
 				got = append(got, e.Text)
 			}
 		}
-		if len(page) == 0 {
-			break
-		}
 	}
 	b.want("oldest first", got, want)
+	bounds(b, c, want)
 	if _, err := b.Before(b.Context(), ledger.Scope{Channel: beside.Key}, firstOf(b, c), 7); !errors.Is(err, ledger.ErrNotFound) {
 		b.Errorf("a message of another channel as a place: %v", err)
 	}
+}
+
+// bounds: a page whose bytes are bounded is whole or none, and its headings say what
+// it would hold.
+func bounds(b *bed, c ledger.Channel, want []string) {
+	b.Helper()
+	in := ledger.Scope{Channel: c.Key}
+	list, err := b.Headings(b.Context(), in, 0, 20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var got []string
+	size := 0
+	for _, e := range b.listed(list) {
+		got, size = append(got, e.Text), size+e.Size()
+	}
+	slices.Reverse(got)
+	b.want("headings", got, want[5:])
+	for _, c := range []struct {
+		bytes int
+		err   error
+	}{{size - 1, ledger.ErrPageBytes}, {size, nil}} {
+		in.Bytes = c.bytes
+		if page, err := b.Before(b.Context(), in, 0, 20); !errors.Is(err, c.err) || err == nil && len(page) != 20 {
+			b.Errorf("a page of %d bytes at most: %d messages, %v", c.bytes, len(page), err)
+		}
+	}
+	older, err := b.Headings(b.Context(), in, list[len(list)-1].ID, 20)
+	if err != nil || len(older) != 5 {
+		b.Errorf("%d older headings: %v", len(older), err)
+	}
+}
+
+// listed reads the messages of a list.
+func (b *bed) listed(list []ledger.Heading) []ledger.Entry {
+	b.Helper()
+	var ids []ledger.MessageID
+	for _, h := range list {
+		ids = append(ids, h.ID)
+	}
+	page, err := b.Entries(b.Context(), ids)
+	if err != nil || len(page) != len(list) {
+		b.Fatalf("%d of %d messages: %v", len(page), len(list), err)
+	}
+	return page
 }
 
 func firstOf(b *bed, c ledger.Channel) ledger.MessageID {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -28,7 +29,7 @@ func (s *Store) Note(ctx context.Context, c ledger.Change) error {
 }
 
 // Audit reads up to n of the wanted changes, newest first, from before id; 0
-// starts.
+// starts. See ledger.PageFull.
 func (s *Store) Audit(ctx context.Context, want ledger.AuditQuery, before int64, n int) ([]ledger.Change, error) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -36,15 +37,45 @@ func (s *Store) Audit(ctx context.Context, want ledger.AuditQuery, before int64,
 	p := auditParams(want)
 	p.Before, p.N = before, int64(n)
 	rows, err := s.read.Audits(ctx, p)
-	return changes(rows, err)
+	out, err := s.auditPage(ctx, auditRows(rows), err)
+	slices.Reverse(out)
+	return out, err
 }
 
-// AuditAfter reads up to n of the wanted changes, oldest first, from behind id.
+// AuditAfter reads up to n of the wanted changes, oldest first, from behind id. See
+// ledger.PageFull.
 func (s *Store) AuditAfter(ctx context.Context, want ledger.AuditQuery, after int64, n int) ([]ledger.Change, error) {
 	p := auditParams(want)
 	rows, err := s.read.AuditsAfter(ctx, db.AuditsAfterParams{
 		After: after, Since: p.Since, Until: p.Until, Actor: p.Actor, Action: p.Action, Target: p.Target, N: int64(n),
 	})
+	return s.auditPage(ctx, auditRows(rows), err)
+}
+
+// auditRow is a change and how much it holds.
+type auditRow struct{ ID, Size int64 }
+
+func auditRows[T ~struct{ ID, Size int64 }](rows []T) []auditRow {
+	out := make([]auditRow, len(rows))
+	for i, r := range rows {
+		out[i] = auditRow(r)
+	}
+	return out
+}
+
+// auditPage reads the first changes of a list, as much as a page may hold, oldest first.
+func (s *Store) auditPage(ctx context.Context, list []auditRow, err error) ([]ledger.Change, error) {
+	ids, size := []int64{}, int64(0)
+	for _, r := range list {
+		if size >= ledger.PageBytes {
+			break
+		}
+		ids, size = append(ids, r.ID), size+r.Size
+	}
+	if err != nil || len(ids) == 0 {
+		return changes(nil, err)
+	}
+	rows, err := s.read.AuditsAmong(ctx, ids)
 	return changes(rows, err)
 }
 

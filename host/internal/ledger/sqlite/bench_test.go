@@ -116,7 +116,7 @@ func BenchmarkSearch(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				found = len(f.Entries)
+				found = len(f.Messages)
 				times = append(times, time.Since(began))
 			}
 			slices.Sort(times)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/host/internal/search"
 )
 
 const (
@@ -107,6 +109,8 @@ func (s *Store) lastOf(ctx context.Context, in []ledger.ConversationInfo) error 
 			}
 			row.ConversationKey = in[i].Key
 			e := s.entry(row)
+			e.Text = strings.Clone(search.Brief(search.Text(e.Text, e.Parts))) // and nothing that holds all of it
+			e.Parts, e.Meta, e.Notes, e.Origin.ReplyCtx = nil, nil, nil, ""
 			if in[i].Last = &e; i%rowsAtOnce == rowsAtOnce-1 {
 				s.GiveWay()
 			}

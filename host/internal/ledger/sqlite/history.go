@@ -30,17 +30,6 @@ func (s *Store) entry(e db.Entry) ledger.Entry {
 	return out
 }
 
-func (s *Store) entries(rows []db.Entry, err error) ([]ledger.Entry, error) {
-	if err != nil {
-		return nil, failed("read messages", err)
-	}
-	out := make([]ledger.Entry, len(rows))
-	for i, r := range rows {
-		out[i] = s.entry(r)
-	}
-	return out, nil
-}
-
 // status is the status that the database keeps as n.
 func status(n int64) message.Status {
 	if n < 0 || n >= int64(len(statuses)) {
@@ -74,71 +63,36 @@ func (s *Store) one(r db.Entry, err error) (ledger.Entry, error) {
 }
 
 // Before reads up to n messages of the scope, newest first, and ledger.PageBytes of
-// them: see ledger.PageFull. Of the page before,
+// them: see ledger.PageFull, and ledger.Scope.Bytes. Of the page before,
 // before is the last message; 0 starts at the newest.
 func (s *Store) Before(ctx context.Context, in ledger.Scope, before ledger.MessageID, n int) ([]ledger.Entry, error) {
-	w := walk{Scope: in, keys: map[int64]string{}}
-	c, err := s.chain(ctx, in.Channel)
+	out := make([]ledger.Entry, 0, min(n, 50))
+	size := 0
+	err := s.back(ctx, in, before, func(w *walk, r *reader, id int64) (next int64, done bool, err error) {
+		row, next, found, err := w.step(r, id)
+		if err != nil || !found {
+			return next, false, err
+		}
+		out = append(out, s.entry(row))
+		size += out[len(out)-1].Size()
+		if in.Bytes > 0 && size > in.Bytes {
+			return 0, true, ledger.ErrPageBytes
+		}
+		if len(out)%rowsAtOnce == rowsAtOnce-1 {
+			s.GiveWay()
+		}
+		return next, len(out) >= n || in.Bytes == 0 && size >= ledger.PageBytes, nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	head := c.head.Load() // before the reader begins, so that it sees this message
-	out := make([]ledger.Entry, 0, min(n, 50))
-	err = s.walkers.within(ctx, func(r *reader) error {
-		next, err := w.begin(r, head, int64(before))
-		for size := 0; err == nil && next != 0 && len(out) < n && size < ledger.PageBytes; {
-			if err = s.walkers.stopped(ctx); err != nil {
-				return err
-			}
-			var row db.Entry
-			var found bool
-			if row, next, found, err = w.step(r, next); err != nil || !found {
-				continue
-			}
-			out = append(out, s.entry(row))
-			size += out[len(out)-1].Size()
-			if len(out)%rowsAtOnce == rowsAtOnce-1 {
-				s.GiveWay()
-			}
-		}
-		return err
-	})
-	if errors.Is(err, ledger.ErrNotFound) {
-		if deleted, derr := s.wasDeleted(ctx, in.Channel, before); deleted || derr != nil {
-			return []ledger.Entry{}, derr
-		}
-		return out, err
-	}
-	if err != nil {
-		return nil, failed("read messages", err)
 	}
 	return out, nil
 }
 
-// After reads up to n messages of all channels in commit order, from behind id.
-func (s *Store) After(ctx context.Context, id ledger.MessageID, n int) ([]ledger.Entry, error) {
-	return s.entries(s.read.MessagesAfter(ctx, db.MessagesAfterParams{After: int64(id), N: int64(n)}))
-}
-
-// ChangedSince reads those of the n messages up to last whose state may have changed
+// ChangedSince lists those of the n messages up to last whose state may have changed
 // since last was stored, oldest first.
-func (s *Store) ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Entry, error) {
-	ids, err := s.read.ChangedSince(ctx, db.ChangedSinceParams{Last: int64(last), At: last.Time().UnixMilli(), N: int64(n)})
-	if err != nil {
-		return nil, failed("read changes", err)
-	}
-	entries := make([]ledger.Entry, 0, len(ids))
-	for _, id := range ids {
-		e, err := s.Message(ctx, ledger.MessageID(id))
-		if errors.Is(err, ledger.ErrNotFound) { // deleted meanwhile
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
+func (s *Store) ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Heading, error) {
+	return headings(s.read.ChangedSince(ctx, db.ChangedSinceParams{Last: int64(last), At: last.Time().UnixMilli(), N: int64(n)}))
 }
 
 // Newest is the newest message of all channels; 0 = none.
@@ -151,9 +105,23 @@ func (s *Store) Newest(ctx context.Context) (ledger.MessageID, error) {
 }
 
 // Pending reads up to n queued messages of a channel in commit order, from
-// behind id.
+// behind id, and ledger.PageBytes of them; none = there are no more.
 func (s *Store) Pending(ctx context.Context, channel int64, id ledger.MessageID, n int) ([]ledger.Entry, error) {
-	return s.entries(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), Queued: int64(ledger.Queued), N: int64(n)}))
+	for {
+		list, err := headings(s.read.PendingOfChannel(ctx, db.PendingOfChannelParams{Channel: channel, After: int64(id), Queued: int64(ledger.Queued), N: int64(n)}))
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		page, left, err := s.page(ctx, list)
+		if err != nil {
+			return nil, err
+		}
+		page = slices.DeleteFunc(page, func(e ledger.Entry) bool { return e.State != ledger.Queued }) // meanwhile
+		if len(page) > 0 {
+			return page, nil
+		}
+		id = list[len(list)-len(left)-1].ID
+	}
 }
 
 // Replayed is when each of the messages was replayed last; those that were not are
@@ -206,14 +174,14 @@ func (s *Store) Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, e
 	return out, nil
 }
 
-// Dead reads up to n messages that failed or expired, newest first, from before
+// Dead lists up to n messages that failed or expired, newest first, from before
 // id; 0 starts. channel 0 = all, why "" = for whatever reason. Whose author may not
 // speak is not among them.
-func (s *Store) Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Entry, error) {
+func (s *Store) Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Heading, error) {
 	if before == 0 {
 		before = 1<<63 - 1
 	}
-	return s.entries(s.read.DeadLetters(ctx, db.DeadLettersParams{
+	return headings(s.read.DeadLetters(ctx, db.DeadLettersParams{
 		Before: int64(before), Refused: sql.NullString{String: string(ledger.ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0},
 		Only: sql.NullString{String: string(why), Valid: why != ""}, N: int64(n),
 	}))
@@ -254,33 +222,44 @@ func (s *Store) Unanswered(ctx context.Context) ([]ledger.OpenMessage, error) {
 }
 
 func (s *Store) eachUnanswered(ctx context.Context, fn func(ledger.Entry, listed) error) error {
-	reopened, err := s.entries(s.read.Reopened(ctx, int64(ledger.Received)))
+	each := func(list []ledger.Heading, on listed) error {
+		for len(list) > 0 {
+			page, left, err := s.page(ctx, list)
+			if err != nil {
+				return err
+			}
+			for _, e := range page {
+				if err := fn(e, on); err != nil {
+					return err
+				}
+			}
+			list = left
+		}
+		return nil
+	}
+	reopened, err := headings(s.read.Reopened(ctx, int64(ledger.Received)))
 	if err != nil {
 		return err
 	}
-	for _, e := range reopened {
-		if err := fn(e, true); err != nil {
-			return err
-		}
+	if err := each(reopened, true); err != nil {
+		return err
 	}
 	after, err := s.read.Mark(ctx)
 	if err != nil {
 		return failed("read mark", err)
 	}
 	for {
-		page, err := s.entries(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(ledger.Received), N: 500}))
+		list, err := headings(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(ledger.Received), N: 500}))
 		if err != nil {
 			return err
 		}
-		for _, e := range page {
-			after = int64(e.ID)
-			if err := fn(e, false); err != nil {
-				return err
-			}
+		if err := each(list, false); err != nil {
+			return err
 		}
-		if len(page) < 500 {
+		if len(list) < 500 {
 			return nil
 		}
+		after = int64(list[len(list)-1].ID)
 	}
 }
 

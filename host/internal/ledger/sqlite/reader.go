@@ -10,6 +10,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 )
 
@@ -18,8 +19,8 @@ import (
 // the page. One goroutine uses it at a time, from take to give.
 type reader struct {
 	*raw
-	begin, end         *stmt
-	message, head, key *stmt
+	begin, end               *stmt
+	message, size, head, key *stmt
 }
 
 func openReader(path string, pragmas ...string) (*reader, error) {
@@ -37,6 +38,9 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 		// Not the view: most pages have one conversation, whose key is looked up once.
 		{&r.message, "SELECT id, channel, conversation, prev, prev_channel, direction, state, status, turn, reply_to, " +
 			"text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM message WHERE id = ?"},
+		// The lengths are in a row's beginning: what a long row says is not read for them.
+		{&r.size, "SELECT channel, prev, prev_channel, direction, octet_length(text) + coalesce(octet_length(parts), 0) + coalesce(octet_length(origin), 0) + " +
+			"coalesce(octet_length(meta), 0) + coalesce(octet_length(notes), 0) FROM message WHERE id = ?"},
 		{&r.head, "SELECT head FROM conversation WHERE channel = ? AND key = ?"},
 		{&r.key, "SELECT key FROM conversation WHERE id = ?"},
 	} {
@@ -49,7 +53,7 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 }
 
 func (r *reader) close() {
-	for _, s := range []*stmt{r.begin, r.end, r.message, r.head, r.key} {
+	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.head, r.key} {
 		if s != nil {
 			s.finalize()
 		}
@@ -71,6 +75,28 @@ func (r *reader) row(id int64) (e db.Entry, found bool, err error) {
 		Direction: s.getInt(5), State: s.getInt(6), Status: s.getInt(7), Turn: s.getInt(8), ReplyTo: s.getInt(9),
 		Text: s.getText(10), Parts: s.getBlob(11), Origin: s.getBlob(12), Meta: s.getBlob(13), Notes: s.getBlob(14),
 		Reason: s.getTextOrNull(15), PlatformID: s.getTextOrNull(16), Handle: s.getTextOrNull(17), SettledAt: s.getIntOrNull(18),
+	}, true, nil
+}
+
+// measured is a message without what it says, and where it is in the log.
+type measured struct {
+	ledger.Heading
+	prev, prevChannel int64
+	direction         ledger.Direction
+}
+
+// measure reads what row would read, but for what the message says; false if there
+// is none.
+func (r *reader) measure(id int64) (m measured, found bool, err error) {
+	s := r.size
+	s.int(id)
+	defer s.again()
+	if found, err = s.next(); !found {
+		return m, false, err
+	}
+	return measured{
+		Heading: ledger.Heading{ID: ledger.MessageID(id), Channel: s.getInt(0), Size: int(s.getInt(4))},
+		prev:    s.getInt(1), prevChannel: s.getInt(2), direction: ledger.Direction(s.getInt(3)),
 	}, true, nil
 }
 

@@ -39,7 +39,7 @@ func (s *Store) Search(ctx context.Context, f search.Find) (search.Found, error)
 		r.at = 1<<63 - 1
 	}
 	err := r.search(bounded)
-	out := search.Found{Entries: orNone(r.found)}
+	out := search.Found{Messages: r.found}
 	if len(r.found) >= f.N && f.N > 0 {
 		out.Next = r.found[len(r.found)-1].ID
 	}
@@ -60,19 +60,12 @@ func (s *Store) Search(ctx context.Context, f search.Find) (search.Found, error)
 
 func timeUp(ctx context.Context, err error) bool { return err != nil && ctx.Err() != nil }
 
-func orNone[T any](v []T) []T {
-	if v == nil {
-		return []T{}
-	}
-	return v
-}
-
 // run is one search. All messages from at on are looked at.
 type run struct {
 	*Store
 	f     search.Find
 	at    ledger.MessageID
-	found []ledger.Entry
+	found []ledger.Heading
 }
 
 func (r *run) full() bool { return len(r.found) >= r.f.N }
@@ -183,7 +176,7 @@ func (r *run) look(ctx context.Context, ids []int64) error {
 			if there {
 				e := r.entry(row)
 				if r.wants(&e) {
-					r.found = append(r.found, e)
+					r.found = append(r.found, ledger.Heading{ID: e.ID, Channel: e.Channel, Size: e.Size()})
 				}
 			}
 			if r.at = ledger.MessageID(id); r.full() {

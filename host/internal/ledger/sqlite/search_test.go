@@ -37,6 +37,24 @@ func query(t testing.TB, text string) search.Query {
 	return q
 }
 
+// readAll reads the messages of a list.
+func readAll(t interface { // a testing.TB, or what is almost one
+	Helper()
+	Fatal(...any)
+	Context() context.Context
+}, s *Store, list []ledger.Heading) []ledger.Entry {
+	t.Helper()
+	var ids []ledger.MessageID
+	for _, h := range list {
+		ids = append(ids, h.ID)
+	}
+	all, err := s.Entries(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // sought are the texts of what is found, all pages of n.
 func sought(t testing.TB, s *Store, f search.Find, n int) []string {
 	t.Helper()
@@ -47,7 +65,7 @@ func sought(t testing.TB, s *Store, f search.Find, n int) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, texts(found.Entries)...)
+		out = append(out, texts(readAll(t, s, found.Messages))...)
 		if f.Cursor = found.Next; f.Cursor == 0 {
 			return out
 		}

@@ -8,10 +8,11 @@ package db
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 const audits = `-- name: Audits :many
-SELECT id, at, actor, "action", target, detail, via, remote, was, became, subject, version FROM audit
+SELECT a.id, CAST(octet_length(a.detail) + coalesce(octet_length(a.was), 0) + coalesce(octet_length(a.became), 0) AS INTEGER) AS size FROM audit a
 WHERE id < ?1 AND at >= ?2 AND at < ?3
   AND (CAST(?4 AS TEXT) = '' OR actor = CAST(?4 AS TEXT))
   AND (CAST(?5 AS TEXT) = '' OR action = CAST(?5 AS TEXT) OR instr(action, CAST(?5 AS TEXT) || '.') = 1)
@@ -29,7 +30,12 @@ type AuditsParams struct {
 	N      int64
 }
 
-func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error) {
+type AuditsRow struct {
+	ID   int64
+	Size int64
+}
+
+func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]AuditsRow, error) {
 	rows, err := q.db.QueryContext(ctx, audits,
 		arg.Before,
 		arg.Since,
@@ -43,23 +49,10 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Audit{}
+	items := []AuditsRow{}
 	for rows.Next() {
-		var i Audit
-		if err := rows.Scan(
-			&i.ID,
-			&i.At,
-			&i.Actor,
-			&i.Action,
-			&i.Target,
-			&i.Detail,
-			&i.Via,
-			&i.Remote,
-			&i.Was,
-			&i.Became,
-			&i.Subject,
-			&i.Version,
-		); err != nil {
+		var i AuditsRow
+		if err := rows.Scan(&i.ID, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -74,7 +67,7 @@ func (q *Queries) Audits(ctx context.Context, arg AuditsParams) ([]Audit, error)
 }
 
 const auditsAfter = `-- name: AuditsAfter :many
-SELECT id, at, actor, "action", target, detail, via, remote, was, became, subject, version FROM audit
+SELECT a.id, CAST(octet_length(a.detail) + coalesce(octet_length(a.was), 0) + coalesce(octet_length(a.became), 0) AS INTEGER) AS size FROM audit a
 WHERE id > ?1 AND at >= ?2 AND at < ?3
   AND (CAST(?4 AS TEXT) = '' OR actor = CAST(?4 AS TEXT))
   AND (CAST(?5 AS TEXT) = '' OR action = CAST(?5 AS TEXT) OR instr(action, CAST(?5 AS TEXT) || '.') = 1)
@@ -92,7 +85,12 @@ type AuditsAfterParams struct {
 	N      int64
 }
 
-func (q *Queries) AuditsAfter(ctx context.Context, arg AuditsAfterParams) ([]Audit, error) {
+type AuditsAfterRow struct {
+	ID   int64
+	Size int64
+}
+
+func (q *Queries) AuditsAfter(ctx context.Context, arg AuditsAfterParams) ([]AuditsAfterRow, error) {
 	rows, err := q.db.QueryContext(ctx, auditsAfter,
 		arg.After,
 		arg.Since,
@@ -102,6 +100,43 @@ func (q *Queries) AuditsAfter(ctx context.Context, arg AuditsAfterParams) ([]Aud
 		arg.Target,
 		arg.N,
 	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AuditsAfterRow{}
+	for rows.Next() {
+		var i AuditsAfterRow
+		if err := rows.Scan(&i.ID, &i.Size); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const auditsAmong = `-- name: AuditsAmong :many
+SELECT id, at, actor, "action", target, detail, via, remote, was, became, subject, version FROM audit WHERE id IN (/*SLICE:ids*/?) ORDER BY id
+`
+
+func (q *Queries) AuditsAmong(ctx context.Context, ids []int64) ([]Audit, error) {
+	query := auditsAmong
+	var queryParams []interface{}
+	if len(ids) > 0 {
+		for _, v := range ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
+	}
+	rows, err := q.db.QueryContext(ctx, query, queryParams...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (q *Queries) BreakStreams(ctx context.Context, arg BreakStreamsParams) (int
 }
 
 const changedSince = `-- name: ChangedSince :many
-SELECT e.id FROM (SELECT m.id, m.settled_at FROM message m WHERE m.id <= ?1 ORDER BY m.id DESC LIMIT ?2) e
+SELECT e.id, e.channel, e.size FROM (SELECT m.id, m.settled_at, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m WHERE m.id <= ?1 ORDER BY m.id DESC LIMIT ?2) e
 WHERE e.settled_at >= CAST(?3 AS INTEGER) OR e.id IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 ORDER BY a.id LIMIT ?2)
 ORDER BY e.id
 `
@@ -41,19 +41,25 @@ type ChangedSinceParams struct {
 	At   int64
 }
 
-func (q *Queries) ChangedSince(ctx context.Context, arg ChangedSinceParams) ([]int64, error) {
+type ChangedSinceRow struct {
+	ID      int64
+	Channel int64
+	Size    int64
+}
+
+func (q *Queries) ChangedSince(ctx context.Context, arg ChangedSinceParams) ([]ChangedSinceRow, error) {
 	rows, err := q.db.QueryContext(ctx, changedSince, arg.Last, arg.N, arg.At)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []int64{}
+	items := []ChangedSinceRow{}
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		var i ChangedSinceRow
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
 			return nil, err
 		}
-		items = append(items, id)
+		items = append(items, i)
 	}
 	if err := rows.Close(); err != nil {
 		return nil, err
@@ -124,7 +130,7 @@ func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error
 }
 
 const deadLetters = `-- name: DeadLetters :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
 WHERE m.state IN (5, 6) AND m.id < ?1 AND (m.direction = 1 OR m.reason <> ?2)
   AND m.channel = coalesce(CAST(?3 AS INTEGER), m.channel)
   AND (CAST(?4 AS TEXT) IS NULL OR m.reason = CAST(?4 AS TEXT))
@@ -139,7 +145,13 @@ type DeadLettersParams struct {
 	N       int64
 }
 
-func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Entry, error) {
+type DeadLettersRow struct {
+	ID      int64
+	Channel int64
+	Size    int64
+}
+
+func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]DeadLettersRow, error) {
 	rows, err := q.db.QueryContext(ctx, deadLetters,
 		arg.Before,
 		arg.Refused,
@@ -151,31 +163,10 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Ent
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Entry{}
+	items := []DeadLettersRow{}
 	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
+		var i DeadLettersRow
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -358,7 +349,7 @@ func (q *Queries) MessageByPlatformID(ctx context.Context, arg MessageByPlatform
 }
 
 const messagesAfter = `-- name: MessagesAfter :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
 WHERE m.id > ?1 ORDER BY m.id LIMIT ?2
 `
 
@@ -367,37 +358,22 @@ type MessagesAfterParams struct {
 	N     int64
 }
 
-func (q *Queries) MessagesAfter(ctx context.Context, arg MessagesAfterParams) ([]Entry, error) {
+type MessagesAfterRow struct {
+	ID      int64
+	Channel int64
+	Size    int64
+}
+
+func (q *Queries) MessagesAfter(ctx context.Context, arg MessagesAfterParams) ([]MessagesAfterRow, error) {
 	rows, err := q.db.QueryContext(ctx, messagesAfter, arg.After, arg.N)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Entry{}
+	items := []MessagesAfterRow{}
 	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
+		var i MessagesAfterRow
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -483,7 +459,7 @@ func (q *Queries) PendingChannels(ctx context.Context) ([]int64, error) {
 }
 
 const pendingOfChannel = `-- name: PendingOfChannel :many
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM pending p JOIN entry m ON m.id = p.message
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
 WHERE p.channel = ?1 AND p.message > ?2 AND m.state = ?3
 ORDER BY p.message LIMIT ?4
 `
@@ -495,7 +471,13 @@ type PendingOfChannelParams struct {
 	N       int64
 }
 
-func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelParams) ([]Entry, error) {
+type PendingOfChannelRow struct {
+	ID      int64
+	Channel int64
+	Size    int64
+}
+
+func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelParams) ([]PendingOfChannelRow, error) {
 	rows, err := q.db.QueryContext(ctx, pendingOfChannel,
 		arg.Channel,
 		arg.After,
@@ -506,31 +488,10 @@ func (q *Queries) PendingOfChannel(ctx context.Context, arg PendingOfChannelPara
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Entry{}
+	items := []PendingOfChannelRow{}
 	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
+		var i PendingOfChannelRow
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -564,41 +525,26 @@ func (q *Queries) ReopenMessage(ctx context.Context, arg ReopenMessageParams) (i
 }
 
 const reopened = `-- name: Reopened :many
-SELECT m.id, m.channel, m.conversation, m.conversation_key, m.prev, m.prev_channel, m.direction, m.state, m.status, m.turn, m.reply_to, m.text, m.parts, m.origin, m.meta, m.notes, m.reason, m.platform_id, m.handle, m.settled_at FROM pending p JOIN entry m ON m.id = p.message
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
 WHERE m.direction = 0 AND m.state = ?1 ORDER BY p.message
 `
 
-func (q *Queries) Reopened(ctx context.Context, received int64) ([]Entry, error) {
+type ReopenedRow struct {
+	ID      int64
+	Channel int64
+	Size    int64
+}
+
+func (q *Queries) Reopened(ctx context.Context, received int64) ([]ReopenedRow, error) {
 	rows, err := q.db.QueryContext(ctx, reopened, received)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Entry{}
+	items := []ReopenedRow{}
 	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
+		var i ReopenedRow
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -716,7 +662,7 @@ func (q *Queries) Told(ctx context.Context) ([]int64, error) {
 }
 
 const unanswered = `-- name: Unanswered :many
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
 WHERE m.id > ?1 AND m.direction = 0 AND m.state = ?2
   AND m.id NOT IN (SELECT a.reply_to FROM message a WHERE a.id > ?1 AND a.status = 0)
   AND m.id NOT IN (SELECT p.message FROM pending p)
@@ -729,37 +675,22 @@ type UnansweredParams struct {
 	N        int64
 }
 
-func (q *Queries) Unanswered(ctx context.Context, arg UnansweredParams) ([]Entry, error) {
+type UnansweredRow struct {
+	ID      int64
+	Channel int64
+	Size    int64
+}
+
+func (q *Queries) Unanswered(ctx context.Context, arg UnansweredParams) ([]UnansweredRow, error) {
 	rows, err := q.db.QueryContext(ctx, unanswered, arg.After, arg.Received, arg.N)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []Entry{}
+	items := []UnansweredRow{}
 	for rows.Next() {
-		var i Entry
-		if err := rows.Scan(
-			&i.ID,
-			&i.Channel,
-			&i.Conversation,
-			&i.ConversationKey,
-			&i.Prev,
-			&i.PrevChannel,
-			&i.Direction,
-			&i.State,
-			&i.Status,
-			&i.Turn,
-			&i.ReplyTo,
-			&i.Text,
-			&i.Parts,
-			&i.Origin,
-			&i.Meta,
-			&i.Notes,
-			&i.Reason,
-			&i.PlatformID,
-			&i.Handle,
-			&i.SettledAt,
-		); err != nil {
+		var i UnansweredRow
+		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
