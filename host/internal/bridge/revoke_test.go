@@ -3,7 +3,9 @@ package bridge_test
 import (
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -12,21 +14,21 @@ import (
 // What was not written is not taken for sent.
 func TestRevokedGetsNothingMore(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.smallBuffer = true })
-	row := h.channel("revoked-slow", withQueue)
-	tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
+	row := h.Channel("revoked-slow", hosttest.WithQueue)
+	tokens, err := h.Store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 	if err != nil || len(tokens) != 1 {
 		t.Fatal(tokens, err)
 	}
-	c := h.slow(t, row)
-	n := h.burst(row, 40, 20_000)
-	got := []string{c.mustNext()} // these are being written when the others come
-	if n += h.burst(row, 80, 20_000); n != 120 {
+	c := h.AttachSmall(t, row)
+	n := h.Burst(row, 40, 20_000)
+	got := []string{c.MustNext()} // these are being written when the others come
+	if n += h.Burst(row, 80, 20_000); n != 120 {
 		t.Fatalf("%d messages were taken", n)
 	}
-	h.slots.DetachToken(tokens[0].ID, wire.CloseRevoked, "token revoked")
+	h.Slots.DetachToken(tokens[0].ID, wire.CloseRevoked, "token revoked")
 	for {
-		frame, err := c.next()
+		frame, err := c.Next()
 		if err != nil { // a close frame, if there was room for one
 			break
 		}
@@ -35,9 +37,9 @@ func TestRevokedGetsNothingMore(t *testing.T) {
 	if len(got) > 40 {
 		t.Errorf("%d messages were written, of which 40 were being written when the token was revoked", len(got))
 	}
-	eventually(t, "what was not written is not sent", func() bool {
+	await.Until(t, "what was not written is not sent", func() bool {
 		sent := 0
-		for _, e := range h.history(row) {
+		for _, e := range h.History(row) {
 			if e.State == ledger.Sent {
 				sent++
 			}
