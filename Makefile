@@ -13,20 +13,30 @@ FUZZ    ?= 2000x
 export PONTOON_NEEDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pontoon/needs
 export PATH := $(PONTOON_NEEDS)/bin:$(PATH)
 
-.PHONY: run build quick test needs unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
+.PHONY: run build size quick test needs unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
 
 run: build
 	./bin/pontoon serve
 
 # -s -w: no tables for debuggers, which are a third of the size. Stack traces and
 # profiles have their names without them.
-SHIPPED := -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+# grpcnotrace: gRPC's pages for debugging, which we don't serve, bring html/template,
+# and with it the linker keeps every exported method (3 MB). The console's pages are
+# functions that make functions: inlined, each page has a copy of all in it (1 MB).
+SHIPPED := -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=$(VERSION)" \
+	-gcflags=github.com/pontoon-bridge/pontoon/host/internal/console=-l
 build:
 	$(GO) build $(SHIPPED) -o bin/ ./host/cmd/pontoon
 	$(GO) build $(SHIPPED) -o bin/pontoon-irc ./adapters/irc
 	$(GO) build $(SHIPPED) -o bin/pontoon-webchat ./adapters/webchat
 
-test: needs fresh lint unit fuzz-short
+test: needs fresh lint size unit fuzz-short
+
+# What the shipped host may have, in bytes. docs/architecture.md says what made it larger.
+LARGEST := 32000000
+size: build
+	@size=$$(wc -c < bin/pontoon); echo "bin/pontoon has $$size bytes"; \
+	test $$size -le $(LARGEST) || { echo "expected at most $(LARGEST)"; exit 1; }
 
 needs:
 	tools/needs/install.sh

@@ -4,6 +4,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -71,13 +72,8 @@ func start(ctx context.Context, platform string, a sdk.Adapter, args []string, s
 	defer cancel(nil)
 	orphaned := watchParent(cancel)
 	server := grpcconn.NewServer()
-	go server.Serve() // ends when the host says so, or with the process
-	go func() {
-		select {
-		case <-server.Gone():
-			cancel(grpcconn.ErrHostGone)
-		case <-ctx.Done():
-		}
+	go func() { // ends when the host says so, or with the process
+		cancel(cmp.Or(server.Serve(), grpcconn.ErrHostGone))
 	}()
 	done := make(chan error, 1)
 	go func() {

@@ -380,6 +380,41 @@ func TestPluginByHand(t *testing.T) {
 	}
 }
 
+// TestPluginNobodyCanTrust: without the host's certificate it serves nobody, and
+// without a place for its socket neither.
+func TestPluginNobodyCanTrust(t *testing.T) {
+	for name, c := range map[string]struct{ certificate, directory, want string }{
+		"errNoCertificate": {"", t.TempDir(), "PLUGIN_CLIENT_CERT"},
+		"errNoDirectory":   {hostPEM, "/nowhere", "open the plugin's socket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := process(t, "parrot")
+			cmd.Env = append(cmd.Env, transport.CookieKey+"="+transport.CookieValue, "PLUGIN_PROTOCOL_VERSIONS=1",
+				"PLUGIN_CLIENT_CERT="+c.certificate, goplugin.EnvUnixSocketDir+"="+c.directory)
+			var stdout, stderr logs
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 || stdout.String() != "" || !strings.Contains(stderr.String(), c.want) {
+				t.Errorf("%v with %q and %q, want exit status 1 and a word on %q", err, &stdout, &stderr, c.want)
+			}
+		})
+	}
+}
+
+// hostPEM is a certificate, of nobody.
+const hostPEM = `-----BEGIN CERTIFICATE-----
+MIIBbzCCARWgAwIBAgIUSbbTPNPLOvRjyJ/WfQfJ82KC8Q0wCgYIKoZIzj0EAwIw
+DDEKMAgGA1UEAwwBaDAgFw0yNjExMjIxNDU3NDVaGA8yMTI2MTAyOTE0NTc0NVow
+DDEKMAgGA1UEAwwBaDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNPOQUjvFjaP
+P94BFE5UtxfVDroXvOaRJ+Gy6BbPqSyjyI/Ci3eVjQgsqvtkka6dpN5kMn5ATw+f
+i0V4YYMjP6OjUzBRMB0GA1UdDgQWBBT9D0L/uaJyYIoPysX57Ai3w2NCkjAfBgNV
+HSMEGDAWgBT9D0L/uaJyYIoPysX57Ai3w2NCkjAPBgNVHRMBAf8EBTADAQH/MAoG
+CCqGSM49BAMCA0gAMEUCIQDDiRNA9OBbEy1RMmsKBMWslY8+3aCe8BVXC0uuY/VC
+QwIgfOBUYo9RgDgaXkkVWwi8TyxygooTERzH3iG1DxTX+DQ=
+-----END CERTIFICATE-----
+`
+
 func TestPluginFlags(t *testing.T) {
 	getenv := func(string) string { return transport.CookieValue }
 	for _, args := range [][]string{{"x", "--what"}, {"x", "--url=http://h", "what"}} {

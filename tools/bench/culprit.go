@@ -19,10 +19,11 @@ const (
 	culpritDeaf    = "deaf"    // an adapter that asks for long answers and reads none
 	culpritHistory = "history" // a reader of a long history, page after page
 	culpritEvents  = "events"  // followers of the event stream that read nothing of it
+	culpritRepeat  = "repeat"  // an adapter that sends one message again and again, with its message_id
 )
 
 // CulpritNames are all of them.
-var CulpritNames = []string{culpritFlood, culpritDeaf, culpritHistory, culpritEvents}
+var CulpritNames = []string{culpritFlood, culpritDeaf, culpritHistory, culpritEvents, culpritRepeat}
 
 // Deeds are what a culprit did.
 type Deeds struct {
@@ -60,7 +61,7 @@ func serveCulprit(ctx context.Context, work string, stdout, stderr io.Writer) er
 		return err
 	}
 	act, ok := map[string]func(context.Context, culpritWork, string, *Deeds) error{
-		culpritFlood: flood, culpritDeaf: deafen, culpritHistory: pageHistory, culpritEvents: follow,
+		culpritFlood: flood, culpritDeaf: deafen, culpritHistory: pageHistory, culpritEvents: follow, culpritRepeat: repeat,
 	}[w.Name]
 	if !ok {
 		return fmt.Errorf("culprit: found %q, expected one of %s", w.Name, strings.Join(CulpritNames, ", "))
@@ -78,7 +79,11 @@ func serveCulprit(ctx context.Context, work string, stdout, stderr io.Writer) er
 
 // misuse opens an adapter's connection and writes the frame again and again.
 func misuse(ctx context.Context, w culpritWork, frame wire.Inbound, pause time.Duration, read bool, did *Deeds) error {
-	ws, conn, err := connect(ctx, w.Bridge, w.Token)
+	protocol := wire.V10
+	if frame.MessageID != "" {
+		protocol = wire.V11 // 1.0 knows no repeats
+	}
+	ws, conn, err := connectAs(ctx, w.Bridge, w.Token, protocol.String())
 	if err != nil {
 		return err
 	}
@@ -120,6 +125,13 @@ func flood(ctx context.Context, w culpritWork, _ string, did *Deeds) error {
 // deafen asks for long answers and reads none of them.
 func deafen(ctx context.Context, w culpritWork, _ string, did *Deeds) error {
 	return misuse(ctx, w, message(10_000), 20*time.Millisecond, false, did)
+}
+
+// repeat sends a message that is stored already, some thousand times a second.
+func repeat(ctx context.Context, w culpritWork, _ string, did *Deeds) error {
+	m := message(100)
+	m.MessageID = "the-same"
+	return misuse(ctx, w, m, 20*time.Millisecond, true, did)
 }
 
 func pageHistory(ctx context.Context, w culpritWork, key string, did *Deeds) error {

@@ -18,7 +18,8 @@ type FairConfig struct {
 	Dir      string // where the host's data directory is made; "" = the system's
 	Culprits []string
 	Conns    int     // adapters that are measured
-	Rate     float64 // of their messages a second, all together
+	Rate     float64 // of their messages a second, all together; 0 = as many as are answered
+	Window   int     // messages that each has in flight where Rate is 0
 	Rounds   int
 	Duration time.Duration // of one measurement; two a round
 	History  int           // messages of the channel whose history is read
@@ -32,7 +33,7 @@ func (c *FairConfig) validate() error {
 	}{
 		{"rounds", c.Rounds, 1, maxRounds},
 		{"messages of history", c.History, 2, maxMessages},
-		{"rate", int(c.Rate), 1, maxRate},
+		{"rate", int(c.Rate), 0, maxRate},
 	} {
 		if v.found < v.low || v.found > v.high {
 			return fmt.Errorf("%s: found %d, expected %d to %d", v.what, v.found, v.low, v.high)
@@ -53,7 +54,7 @@ func (c *FairConfig) validate() error {
 }
 
 func (c *FairConfig) scenario() Scenario {
-	return Scenario{Conns: c.Conns, Window: 1, Conversations: 1, Size: 200, Rate: c.Rate}
+	return Scenario{Conns: c.Conns, Window: max(1, c.Window), Conversations: 1, Size: 200, Rate: c.Rate}
 }
 
 // culpritRate is how many frames a second the channel of the one that floods may
@@ -69,10 +70,11 @@ type FairReport struct {
 	Culprits []CulpritReport `json:"culprits"`
 }
 
-// CulpritReport compares the others' latency with and without one culprit.
+// CulpritReport compares the others with and without one culprit.
 type CulpritReport struct {
 	Name    string       `json:"name"`
-	Ratio   Spread       `json:"p99_ratio"` // with ÷ without, of the same round
+	Ratio   Spread       `json:"p99_ratio"`        // with ÷ without, of the same round
+	Answers Spread       `json:"throughput_ratio"` // with ÷ without; says something where Rate is 0
 	Without TargetReport `json:"without"`
 	With    TargetReport `json:"with"`
 	Did     Deeds        `json:"did"` // the culprit, over all rounds
@@ -174,7 +176,7 @@ func (f *fair) measure(ctx context.Context, t target, s Scenario, d span) (Sampl
 func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, error) {
 	r := CulpritReport{Name: name}
 	var with, without []Sample
-	var ratios []float64
+	var ratios, answers []float64
 	for round := range f.Rounds {
 		f.Progress(fmt.Sprintf("%s: round %d of %d", name, round+1, f.Rounds))
 		for turn := range 2 {
@@ -194,8 +196,10 @@ func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, 
 			r.Did.add(did)
 		}
 		ratios = append(ratios, with[round].P99/without[round].P99)
+		answers = append(answers, with[round].Throughput/without[round].Throughput)
 	}
-	r.Ratio, r.With, r.Without = SpreadOf(ratios), summarize("with", with), summarize("without", without)
+	r.Ratio, r.Answers = SpreadOf(ratios), SpreadOf(answers)
+	r.With, r.Without = summarize("with", with), summarize("without", without)
 	return r, nil
 }
 
@@ -226,13 +230,17 @@ func (f *fair) beside(ctx context.Context, i int, name string) (s Sample, did De
 
 // Print writes the report for people.
 func (r *FairReport) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%d adapters, %g messages a second together; %d rounds of 2 × %gs, in turns without and with; median (min–max); µs\n\n",
-		r.Machine, r.Conns, r.Rate, r.Rounds, r.Seconds)
+	load := fmt.Sprintf("%g messages a second together", r.Rate)
+	if r.Rate == 0 {
+		load = fmt.Sprintf("%d messages in flight each", r.Window)
+	}
+	fmt.Fprintf(w, "%s\n%d adapters, %s; %d rounds of 2 × %gs, in turns without and with; median (min–max); µs\n\n",
+		r.Machine, r.Conns, load, r.Rounds, r.Seconds)
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(tab, "CULPRIT\tP99 WITH ÷ WITHOUT\tP99 WITHOUT\tP99 WITH\tP50 WITHOUT\tP50 WITH\tIT DID\tLOST\tTWICE\tDISORDER")
+	fmt.Fprintln(tab, "CULPRIT\tP99 WITH ÷ WITHOUT\tANSWERS/S WITH ÷ WITHOUT\tP99 WITHOUT\tP99 WITH\tP50 WITHOUT\tP50 WITH\tIT DID\tLOST\tTWICE\tDISORDER")
 	for _, c := range r.Culprits {
 		t := c.With.Total
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", c.Name, c.Ratio.Show(2), c.Without.P99.Show(0), c.With.P99.Show(0),
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", c.Name, c.Ratio.Show(2), c.Answers.Show(2), c.Without.P99.Show(0), c.With.P99.Show(0),
 			Number(c.Without.P50.Median, 0), Number(c.With.P50.Median, 0), c.Did, t.Lost, t.Duplicated, t.Disordered)
 	}
 	return tab.Flush()

@@ -35,7 +35,7 @@ func TestFairRefuses(t *testing.T) {
 	for name, change := range map[string]func(*FairConfig){
 		"rounds":      func(c *FairConfig) { c.Rounds = 0 },
 		"history":     func(c *FairConfig) { c.History = 1 },
-		"rate":        func(c *FairConfig) { c.Rate = 0 },
+		"rate":        func(c *FairConfig) { c.Rate = -1 },
 		"duration":    func(c *FairConfig) { c.Duration = 0 },
 		"culprit":     func(c *FairConfig) { c.Culprits = []string{"me"} },
 		"connections": func(c *FairConfig) { c.Conns = 0 },

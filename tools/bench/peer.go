@@ -58,11 +58,17 @@ func now() time.Duration { return time.Since(epoch) }
 
 // connect opens a connection and registers with the token, if there is one.
 func connect(ctx context.Context, url, token string) (*websocket.Conn, *corked, error) {
+	return connectAs(ctx, url, token, wire.V10.String())
+}
+
+// connectAs is connect for an adapter that speaks the protocol.
+func connectAs(ctx context.Context, url, token, protocol string) (*websocket.Conn, *corked, error) {
 	ws, conn, err := dial(ctx, url, token)
 	if err != nil || token == "" {
 		return ws, conn, err
 	}
-	if _, err := register(ws, []byte(`{"type":"register","platform":"bench","capabilities":["text"]}`)); err != nil {
+	r := wire.Inbound{Type: wire.TypeRegister, Register: &wire.Register{Platform: "bench", Protocol: protocol, Capabilities: []string{"text"}}}
+	if _, err := register(ws, r.Append(nil)); err != nil {
 		_ = ws.Close()
 		return nil, nil, err
 	}

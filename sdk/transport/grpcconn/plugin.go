@@ -5,6 +5,7 @@ package grpcconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -24,6 +25,7 @@ import (
 const (
 	PluginVersion = 1        // of pontoon.bridge.v1; the key of PluginSets
 	PluginName    = "bridge" // the one thing that go-plugin dispenses
+	healthService = "plugin" // whose health go-plugin's hosts ask for
 )
 
 // Handshake is go-plugin's, for both ends. The cookie is no secret: it only
@@ -34,26 +36,21 @@ func Handshake() plugin.HandshakeConfig {
 
 // PluginSets are the versions that this code speaks, for go-plugin. What
 // Dispense(PluginName) gives the host is a *Plugin.
-func PluginSets() map[int]plugin.PluginSet { return pluginSets(nil) }
-
-func pluginSets(serve pb.BridgeServer) map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{PluginVersion: {PluginName: &bridgePlugin{serve: serve}}}
+func PluginSets() map[int]plugin.PluginSet {
+	return map[int]plugin.PluginSet{PluginVersion: {PluginName: bridgePlugin{}}}
 }
 
 // bridgePlugin is the glue that go-plugin wants.
-type bridgePlugin struct {
-	plugin.NetRPCUnsupportedPlugin
-	serve pb.BridgeServer
+type bridgePlugin struct{ plugin.NetRPCUnsupportedPlugin }
+
+var _ plugin.GRPCPlugin = bridgePlugin{}
+
+// GRPCServer implements plugin.GRPCPlugin for who serves by go-plugin: we don't.
+func (bridgePlugin) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("served by Server alone")
 }
 
-var _ plugin.GRPCPlugin = (*bridgePlugin)(nil)
-
-func (b *bridgePlugin) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	pb.RegisterBridgeServer(s, b.serve)
-	return nil
-}
-
-func (b *bridgePlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
+func (bridgePlugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
 	return &Plugin{pb.NewBridgeClient(c), grpc_health_v1.NewHealthClient(c)}, nil
 }
 
@@ -103,7 +100,7 @@ func printable(s string) string {
 
 // Ping asks whether the plugin serves.
 func (p *Plugin) Ping(ctx context.Context) error {
-	got, err := p.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+	got, err := p.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: healthService})
 	if err != nil {
 		return fmt.Errorf("%s", printable(status.Convert(err).Message()))
 	}

@@ -1,15 +1,13 @@
 package grpcconn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 
-	"github.com/hashicorp/go-hclog"
-	plugin "github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,8 +29,7 @@ type Server struct {
 	once     atomic.Bool // Configure was called
 	attached chan *Stream
 	gone     chan struct{} // closed when Serve has returned
-
-	stdout, stderr *os.File // the process's own
+	failure  error         // why Serve ended, if not by the host; written before gone is closed
 
 	mu      sync.Mutex // guards current
 	current *Stream
@@ -40,28 +37,11 @@ type Server struct {
 
 // NewServer makes the server; Serve runs it.
 func NewServer() *Server {
-	return &Server{
-		setup: make(chan Setup, 1), attached: make(chan *Stream), gone: make(chan struct{}),
-		stdout: os.Stdout, stderr: os.Stderr,
-	}
+	return &Server{setup: make(chan Setup, 1), attached: make(chan *Stream), gone: make(chan struct{})}
 }
 
 // ErrHostGone ends what waits for a host that has ended the service.
 var ErrHostGone = errors.New("the host has ended the plugin's service")
-
-// Serve does the handshake on standard output, to which nothing may have been
-// written before, and serves until the host ends the service.
-func (s *Server) Serve() {
-	defer close(s.gone)
-	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  Handshake(),
-		VersionedPlugins: pluginSets(s),
-		Logger:           hclog.NewNullLogger(), // its lines are of no use to an operator
-		GRPCServer: func(o []grpc.ServerOption) *grpc.Server {
-			return plugin.DefaultGRPCServer(append(o, grpc.MaxRecvMsgSize(maxMessage), grpc.ChainUnaryInterceptor(s.alive)))
-		},
-	})
-}
 
 // alive notes every call of the host, its health checks above all.
 func (s *Server) alive(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -102,16 +82,13 @@ func (s *Server) Attach(half grpc.BidiStreamingServer[pb.Frame, pb.Frame]) error
 	return nil
 }
 
-// Setup waits for the host's first call. What the adapter prints from then on
-// goes to the process's own standard output and error, where the host reads it.
+// Setup waits for the host's first call.
 func (s *Server) Setup(ctx context.Context) (Setup, error) {
 	select {
 	case got := <-s.setup:
-		// go-plugin has put pipes of its own here, which nobody reads.
-		os.Stdout, os.Stderr = s.stdout, s.stderr
 		return got, nil
 	case <-s.gone:
-		return Setup{}, ErrHostGone
+		return Setup{}, cmp.Or(s.failure, ErrHostGone)
 	case <-ctx.Done():
 		return Setup{}, context.Cause(ctx)
 	}
@@ -132,5 +109,6 @@ func (s *Server) Accept(ctx context.Context) (*Stream, error) {
 	}
 }
 
-// Gone is closed when the host has ended the service.
+// Gone is closed when Serve has returned, which it does when the host has ended the
+// service.
 func (s *Server) Gone() <-chan struct{} { return s.gone }

@@ -27,8 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serveBridge is what go-plugin does in the plugin, without its TLS and its
-// process. The socket's path must be short, and holds the test's name.
+// serveBridge is Server.Serve without its TLS and its process. The socket's path must be short, and holds the test's name.
 func serveBridge(tb testing.TB, bridge pb.BridgeServer, options ...grpc.ServerOption) (socket string) {
 	tb.Helper()
 	socket = filepath.Join(tb.TempDir(), "s")
@@ -38,12 +37,9 @@ func serveBridge(tb testing.TB, bridge pb.BridgeServer, options ...grpc.ServerOp
 	}
 	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	healthy := health.NewServer()
-	healthy.SetServingStatus(plugin.GRPCServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
+	healthy.SetServingStatus(healthService, grpc_health_v1.HealthCheckResponse_SERVING)
 	grpc_health_v1.RegisterHealthServer(server, healthy)
-	glue := pluginSets(bridge)[PluginVersion][PluginName].(plugin.GRPCPlugin)
-	if err := glue.GRPCServer(nil, server); err != nil {
-		tb.Fatal(err)
-	}
+	pb.RegisterBridgeServer(server, bridge)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	tb.Cleanup(func() {

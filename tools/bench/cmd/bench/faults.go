@@ -36,7 +36,7 @@ func benchFair(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fair", Short: "Measure what one that misbehaves costs all others", Args: cobra.NoArgs,
 		Long: "Measure adapters under a moderate load, in turns without and with one culprit beside them on the same host.\n" +
-			"Printed is the ratio of their p99.",
+			"Printed are the ratios of their p99 and of their answers a second.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range c.Culprits {
 				if !slices.Contains(bench.CulpritNames, name) {
@@ -51,9 +51,10 @@ func benchFair(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.Culprits, "culprit", bench.CulpritNames, "who misbehaves: an adapter that floods, or that does not read (deaf), a reader of history, followers of events that do not read")
+	f.StringSliceVar(&c.Culprits, "culprit", bench.CulpritNames, "who misbehaves: an adapter that floods, that does not read (deaf) or that repeats one message, a reader of history, followers of events that do not read")
 	f.IntVar(&c.Conns, "conns", 20, "adapters that are measured")
-	f.Float64Var(&c.Rate, "rate", 2000, "their messages a second, over all of them")
+	f.Float64Var(&c.Rate, "rate", 2000, "their messages a second, over all of them (0 = closed loop: as many as are answered)")
+	f.IntVar(&c.Window, "window", 16, "messages in flight on each connection, with --rate 0")
 	f.IntVar(&c.Rounds, "rounds", 7, "rounds of each culprit")
 	f.DurationVar(&c.Duration, "duration", 2*time.Second, "length of one measurement")
 	f.IntVar(&c.History, "history", 100_000, "messages of the channel whose history is read")
