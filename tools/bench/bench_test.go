@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -56,9 +55,8 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(built) }()
 	code := m.Run()
-	if err := goleak.Find(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	if code == 0 {
+		code = leaks.Code()
 	}
 	return code
 }

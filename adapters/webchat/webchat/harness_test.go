@@ -17,10 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/pontoon-bridge/pontoon/sdk"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
 // within bounds everything that a test waits for.
@@ -50,9 +49,8 @@ func TestMain(m *testing.M) {
 		code := m.Run()
 		closeBrowser()
 		http.DefaultClient.CloseIdleConnections()
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+		if code == 0 {
+			code = leaks.Code()
 		}
 		return code
 	}())
