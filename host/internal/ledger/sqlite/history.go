@@ -316,25 +316,26 @@ func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
 		return nil, err
 	}
 	t := &ledger.Tail{Channel: channel, Engine: c}
-	// On the writer's goroutine: what the owner before appended is committed, or fenced.
-	err = s.w.submit(func(q *db.Queries) error {
-		cursor, err := q.Cursor(ctx, channel)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return failed("read cursor", err)
-		}
-		if cursor != "" {
-			t.Committed(cursor)
-		}
-		return nil
-	}, func() {
-		c.epoch++
-		t.Epoch = c.epoch
-		c.owner.Store(t)
-	})
+	if s.w.ownFirst(c, t) { // nobody appended before: no need to wait for the disk
+		err = readCursor(ctx, s.read, t)
+	} else { // on the writer's goroutine: what the owner before appended is committed, or fenced
+		err = s.w.submit(func(q *db.Queries) error { return readCursor(ctx, q, t) }, func() { s.w.own(c, t) })
+	}
 	if err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+func readCursor(ctx context.Context, q *db.Queries, t *ledger.Tail) error {
+	cursor, err := q.Cursor(ctx, t.Channel)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return failed("read cursor", err)
+	}
+	if cursor != "" {
+		t.Committed(cursor)
+	}
+	return nil
 }
 
 // Release implements ledger.Log.
@@ -342,8 +343,7 @@ func (s *Store) Release(t *ledger.Tail) {
 	c := t.Engine.(*chain)
 	_ = s.w.submit(func(*db.Queries) error { return nil }, func() { // an error is that of the host's end
 		if c.epoch == t.Epoch {
-			c.epoch++
-			c.owner.Store(nil)
+			s.w.own(c, nil)
 		}
 	})
 }

@@ -42,9 +42,9 @@ type chain struct {
 	delivered atomic.Pointer[time.Time] // see Ends; nil = not read yet
 
 	// owned by the writer
-	epoch      ledger.Epoch // of the latest owner
+	epoch      ledger.Epoch // of the latest owner; 0 = there was none. See writer.ownFirst
 	next       ledger.MessageID
-	nextCursor string // "" = as it was
+	nextCursor *string // nil = as it was
 	staged     bool
 	removed    bool
 }
