@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
 	"github.com/pontoon-bridge/pontoon/sdk"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // patience bounds every wait of a test.
