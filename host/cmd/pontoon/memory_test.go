@@ -157,7 +157,7 @@ func TestMemoryLargeRuns(t *testing.T) {
 	key := h.runKey("app")
 	text := strings.Repeat("large ", size/6)
 	for i := range runs {
-		body := fmt.Sprintf(`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":%q}]}`, i, i, text)
+		body := fmt.Sprintf(`{"threadId":"t","runId":"r%d","messages":[{"id":"m%d","role":"user","content":"%s"}]}`, i, i, text)
 		req, err := http.NewRequest(http.MethodPost, h.url+"/api/v1/agent/run", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -189,14 +189,14 @@ const (
 	largeText = 240 << 10
 )
 
-var threadAndRun = regexp.MustCompile(`"threadId":"([^"]+)","runId":"([^"]+)"`)
+var runAndThread = regexp.MustCompile(`"runId":"([^"]+)".*"threadId":"([^"]+)"`)
 
 // seed queues the messages.
 func (h *tight) seed() {
 	text := strings.Repeat("long ", largeText/5)
 	atOnce(h.t, talks, func(i int) error {
 		for range perTalk {
-			if status, answer, err := h.try("POST", "/channels/c/messages", fmt.Sprintf(`{"conversation_id":"c%d","text":%q}`, i, text)); err != nil || status != http.StatusAccepted {
+			if status, answer, err := h.try("POST", "/channels/c/messages", fmt.Sprintf(`{"conversation_id":"c%d","text":"%s"}`, i, text)); err != nil || status != http.StatusAccepted {
 				return fmt.Errorf("send: %d %s %w", status, answer, err)
 			}
 		}
@@ -210,15 +210,16 @@ func TestMemoryLargeMessages(t *testing.T) {
 	var asked sync.Map // conversations, by their first question
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		in := threadAndRun.FindSubmatch(body[:min(len(body), 200)])
+		end := body[max(0, len(body)-500):] // behind the messages
+		in := runAndThread.FindSubmatch(end)
 		if err != nil || in == nil {
-			t.Errorf("agent: %.200s, %v", body, err)
+			t.Errorf("agent: %s, %v", end, err)
 			return
 		}
-		asked.Store(string(in[1]), bytes.Count(body, []byte(`"role":`)))
+		asked.Store(string(in[2]), bytes.Count(body, []byte(`"role":`)))
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprintf(w, "data: {\"type\":\"RUN_STARTED\",\"threadId\":%q,\"runId\":%q}\n\ndata: {\"type\":\"RUN_FINISHED\",\"threadId\":%q,\"runId\":%q}\n\n",
-			in[1], in[2], in[1], in[2])
+			in[2], in[1], in[2], in[1])
 	}))
 	defer agent.Close()
 	h := startTight(t)
