@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
 
 // AuditEntry is one change that somebody made.
@@ -62,16 +64,36 @@ func (s *server) listAudit(ctx context.Context, in *auditQuery) (*huma.StreamRes
 	if in.Format == "ndjson" || in.Format == "" && strings.Contains(in.Accept, ndjson) {
 		return &huma.StreamResponse{Body: func(ctx huma.Context) { s.exportAudit(ctx, want) }}, nil
 	}
+	share, err := s.Pages.Hold(ctx, ledger.PageBytes)
+	if err != nil {
+		return nil, s.fault(err, "audit log")
+	}
 	changes, err := s.Store.Audit(ctx, want, before, in.Limit)
 	if err != nil {
+		share.Release()
 		return nil, s.fault(err, "audit log")
 	}
 	out := auditList{Audit: make([]AuditEntry, len(changes))}
 	for i, c := range changes {
 		out.Audit[i] = showChange(c)
 	}
-	out.NextCursor = in.next(len(changes), func() int64 { return changes[len(changes)-1].ID })
-	return whole(out), nil
+	size := 0
+	for i := range changes {
+		size += changes[i].Size()
+	}
+	share.Keep(paging.Memory(size))
+	if ledger.PageFull(changes, in.Limit) {
+		out.NextCursor = ledger.Cursor(changes[len(changes)-1].ID)
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer share.Release()
+		if w, ok := ctx.BodyWriter().(http.ResponseWriter); ok {
+			begin, done := paging.Pacer(w)
+			defer done()
+			begin(int64(size))
+		}
+		whole(out).Body(ctx)
+	}}, nil
 }
 
 func showChange(c ledger.Change) AuditEntry {
@@ -95,25 +117,40 @@ func (s *server) exportAudit(ctx huma.Context, want ledger.AuditQuery) {
 	ctx.SetHeader("Content-Type", ndjson)
 	ctx.SetHeader("Content-Disposition", `attachment; filename="pontoon-audit.ndjson"`)
 	for after := int64(0); ; {
-		changes, err := s.Store.AuditAfter(leased, want, after, exportPage)
-		if err == nil {
-			err = leased.Err()
-		}
-		for _, c := range changes {
-			if err == nil {
-				err = out.gather(string(mustJSON(showChange(c))) + "\n")
-			}
-			after = c.ID
+		changes, err := s.exportLines(leased, out, want, after)
+		if errors.Is(err, paging.ErrFull) {
+			continue // what has begun waits
 		}
 		if err != nil {
 			s.Log.Warn("audit log not exported to its end", "error", err)
 			panic(http.ErrAbortHandler)
 		}
-		if len(changes) < exportPage {
+		if !ledger.PageFull(changes, exportPage) {
 			return
 		}
-		if err := out.c.Flush(); err != nil {
-			panic(http.ErrAbortHandler)
+		after = changes[len(changes)-1].ID
+	}
+}
+
+// exportLines writes the wanted lines from behind one, as many as a page has.
+func (s *server) exportLines(ctx context.Context, out *sse, want ledger.AuditQuery, after int64) ([]ledger.Change, error) {
+	share, err := s.Pages.Hold(ctx, ledger.PageBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer share.Release()
+	changes, err := s.Store.AuditAfter(ctx, want, after, exportPage)
+	if err != nil {
+		return nil, err
+	}
+	out.hold(ledger.PageBytes)
+	for _, c := range changes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := out.gather(string(mustJSON(showChange(c))) + "\n"); err != nil {
+			return nil, err
 		}
 	}
+	return changes, out.c.Flush()
 }

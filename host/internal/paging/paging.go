@@ -114,6 +114,9 @@ func (p *Pages) OpenList(ctx context.Context, list []ledger.Heading) (*Page, err
 // The error is that of ctx, or ErrFull.
 func (p *Pages) Hold(ctx context.Context, size int) (*Share, error) { return p.take(ctx, size) }
 
+// Memory is how much a share for messages of so many bytes is.
+func Memory(size int) int64 { return factor * int64(size) }
+
 // take takes a share for messages of so many bytes.
 func (p *Pages) take(ctx context.Context, size int) (*Share, error) {
 	if size <= Chunk {

@@ -12,9 +12,6 @@ import (
 	model "github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
 
-// historyPage is how many messages are read at a time to find the answers of one.
-const historyPage = 100
-
 // Said is a message of history as AG-UI has it.
 type Said struct {
 	model.Message

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
 
 // Stream shows the run to its client, from RUN_STARTED to RUN_FINISHED or
@@ -142,28 +143,29 @@ func (r *Run) repeat(ctx context.Context, s *speaker) (*Failure, error) {
 
 // answers are the answers to a message, newest first.
 func (r *Run) answers(ctx context.Context, e ledger.Entry) ([]ledger.Entry, error) {
+	page, err := r.front.Pages.Open(ctx, paging.Query{In: ledger.Scope{Channel: e.Channel, Conversation: &r.conversation}, N: maxRepeated})
+	if err != nil {
+		return nil, err
+	}
+	defer page.Close()
 	var out []ledger.Entry
-	before := ledger.MessageID(0)
-	for range maxRepeated / historyPage {
-		page, err := r.front.Store.Before(ctx, ledger.Scope{Channel: e.Channel, Conversation: &r.conversation}, before, historyPage)
-		if err != nil {
-			return nil, err
+	err = page.Each(ctx, nil, func(m *ledger.Entry) error {
+		if m.ID <= e.ID {
+			return errOlder
 		}
-		for _, m := range page {
-			if m.ID <= e.ID {
-				return out, nil
-			}
-			if m.ReplyTo == e.ID && front.Shown(m) {
-				out = append(out, m)
-			}
-			before = m.ID
+		if m.ReplyTo == e.ID && front.Shown(*m) {
+			out = append(out, *m)
 		}
-		if !ledger.PageFull(page, historyPage) {
-			break
-		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errOlder) {
+		return nil, err
 	}
 	return out, nil
 }
+
+// errOlder ends the search for answers: what follows was said before the question.
+var errOlder = errors.New("older than the question")
 
 // broken logs an error of storage, and tells the client no more than that.
 func (r *Run) broken(what string, err error) *Failure {
