@@ -206,7 +206,7 @@ func TestOutboundAnswers(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("l", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 5} })
+	row := h.channel("l", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 5} })
 	c := h.attach11(t, row, "ack")
 	h.mustSend(row, "c", "aaaa bbbb cccc")
 	h.mustSend(row, "c", "next")

@@ -174,7 +174,7 @@ func quoteName(s string) string {
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("profile", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 12, MaxButtons: 2} })
+	row := h.channel("profile", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 12, MaxButtons: 2} })
 	c := h.attach(t, row, "buttons")
 	c.send(say("c", "one two three"))
 	c.want(answer("c", "echo: one"), answer("c", "two three"))

@@ -64,7 +64,7 @@ func TestStream(t *testing.T) {
 			s.show("one")
 			first := c.nextSent("stream")
 			want(first, "one")
-			if e := h.last(row, ledger.Out); e.Status != message.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
+			if e := h.last(row, ledger.Out); e.Status != ledger.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
 				t.Errorf("kept as %+v", e.Row)
 			}
 			s.show("one two")
@@ -77,7 +77,7 @@ func TestStream(t *testing.T) {
 				t.Errorf("ended %s, began %s", end.MessageID, first.MessageID)
 			}
 			h.wantHistory(row, "in handled go", "out sent one two three")
-			if e := h.last(row, ledger.Out); e.Status != message.StatusCompleted || e.ReplyTo == 0 {
+			if e := h.last(row, ledger.Out); e.Status != ledger.StatusCompleted || e.ReplyTo == 0 {
 				t.Errorf("kept as %+v", e.Row)
 			}
 
@@ -89,7 +89,7 @@ func TestStream(t *testing.T) {
 			broken := c.nextSent("stream_end")
 			want(broken, "half an ans")
 			for _, e := range h.history(row) {
-				if (e.ID.String() == broken.MessageID) != (e.Status == message.StatusError) {
+				if (e.ID.String() == broken.MessageID) != (e.Status == ledger.StatusError) {
 					t.Errorf("kept as %+v", e.Row)
 				}
 			}
@@ -183,7 +183,7 @@ func TestStreamAcrossRestart(t *testing.T) {
 	c.nextSent("stream")
 	h = h.again(agents(map[string]hub.Agent{"s": s}))
 	h.wantHistory(row, "in received go", "out sent ")
-	if e := h.last(row, ledger.Out); e.Status != message.StatusError {
+	if e := h.last(row, ledger.Out); e.Status != ledger.StatusError {
 		t.Errorf("kept as %+v", e.Row)
 	}
 	c = h.attach11(t, row, "stream")

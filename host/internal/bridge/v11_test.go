@@ -95,7 +95,7 @@ func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	row := h.channel("n", func(c *ledger.Channel) {
-		c.Accept, c.Profile = []string{"buttons", "parts", "stream", "ack"}, wire.Profile{MaxText: 40, MaxButtons: 3}
+		c.Accept, c.Profile = []string{"buttons", "parts", "stream", "ack"}, ledger.Profile{MaxText: 40, MaxButtons: 3}
 	})
 	for name, tt := range map[string]struct{ frame, want string }{
 		"1.1": {
@@ -138,7 +138,7 @@ func TestNegotiation(t *testing.T) {
 func TestProfileOf11(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	row := h.channel("p", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 12} })
+	row := h.channel("p", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 12} })
 	c := h.attach11(t, row, "buttons", `"profile":{"max_text":5,"max_buttons":2}`)
 	h.mustSend(row, "c", "twelve runes and more")
 	first, second := c.nextSent("send"), c.nextSent("send")
