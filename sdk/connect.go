@@ -153,16 +153,20 @@ func (c *connector) register(ctx, work context.Context, l *link) (*wire.Register
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close(wire.CloseNormal, "") })
 	defer stop()
+	failed := func(err error) error {
+		if ctx.Err() != nil { // which closed the connection
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("register: %w", err)
+	}
 	if err := l.write(ctx, c.hello); err != nil {
-		return nil, fmt.Errorf("register: %w", err)
+		return nil, failed(err)
 	}
 	for {
 		out, err := c.next(l)
 		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil, context.Cause(ctx)
 		case err != nil:
-			return nil, fmt.Errorf("register: %w", err)
+			return nil, failed(err)
 		case out.Ack == nil:
 			if err := c.receive(work, l, out); err != nil {
 				return nil, err

@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -308,16 +310,54 @@ func TestHostThatNeverAnswersRegister(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	t.Run("quiet host that answers pings stays", func(t *testing.T) {
-		h := newHost(t)
-		quickly := quick()
-		quickly.silence = 400 * time.Millisecond // long enough for a pong on a busy machine
-		run(t, h, &plain{}, Options{timing: quickly})
-		p := receive(t, "connection", h.peers)
-		for began := time.Now(); time.Since(began) < 3*quickly.silence; time.Sleep(quickly.silence / 10) {
-			if len(p.ended) > 0 {
-				t.Fatalf("connection ended after %s: %v", time.Since(began), <-p.ended)
+		synctest.Test(t, func(t *testing.T) {
+			const limit = time.Minute
+			c := &quietConn{heard: time.Now(), travels: limit / 10}
+			l := newLink(c)
+			watched := make(chan struct{})
+			go func() {
+				defer close(watched)
+				l.watch(limit)
+			}()
+			time.Sleep(10 * limit)
+			c.mu.Lock()
+			if c.closed || c.pings < 9 || c.pings > 12 { // one for each time that it was nearly over
+				t.Errorf("after ten times the limit: closed %t, %d pings", c.closed, c.pings)
 			}
+			c.travels = 3 * limit // from now on answers come too late
+			c.mu.Unlock()
+			changed := time.Now()
+			<-watched
+			if took := time.Since(changed); !c.closed || took > limit+2*limit/5 {
+				t.Errorf("closed %t, given up after %s", c.closed, took)
+			}
+		})
+	})
+	t.Run("the answer to a ping is heard", func(t *testing.T) {
+		h := newHost(t)
+		c, err := dialWebSocket(strings.Replace(h.URL, "http", "ws", 1)+wire.Path, testToken)(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := c.Write(registerFrame("test", wire.CapText, nil)); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, "connection", h.peers)
+		if _, err := c.Read(); err != nil { // register_ack
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Read()
+			ended <- err
+		}()
+		before := c.Heard()
+		if err := c.Ping(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "pong", func() bool { return c.Heard().After(before) })
+		_ = c.Close(wire.CloseNormal, "")
+		receive(t, "end", ended)
 	})
 	t.Run("dead host is left", func(t *testing.T) {
 		h := newHost(t)
@@ -369,6 +409,41 @@ func TestSilence(t *testing.T) {
 		receive(t, "watch ends", watched)
 		l.abandon("")
 	})
+}
+
+// quietConn hears nothing but the answers to its pings.
+type quietConn struct {
+	transport.Conn
+	mu      sync.Mutex // guards what follows
+	heard   time.Time
+	travels time.Duration // that an answer needs
+	pings   int
+	closed  bool
+}
+
+func (c *quietConn) Heard() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard
+}
+
+func (c *quietConn) Ping() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pings++
+	time.AfterFunc(c.travels, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.heard = time.Now()
+	})
+	return nil
+}
+
+func (c *quietConn) Close(wire.CloseCode, string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return nil
 }
 
 // deafConn hears the host's first frame and then nothing: a connection whose

@@ -17,7 +17,7 @@ import (
 
 const patience = await.Limit
 
-var quick = &timing{hello: time.Second, silence: 10 * time.Second, firstWait: 10 * time.Millisecond, lastWait: 50 * time.Millisecond, settled: time.Hour}
+var quick = &timing{hello: patience, silence: patience, firstWait: 10 * time.Millisecond, lastWait: 50 * time.Millisecond, settled: time.Hour}
 
 // fake is a host's end that the test speaks: the real one is tried in
 // host/internal/agent.

@@ -24,7 +24,7 @@ func newAGUI(t *testing.T, config json.RawMessage) *AGUI {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.Close() })
-	hurry(a.remote)
+	a.first = time.Millisecond
 	return a
 }
 

@@ -174,7 +174,7 @@ func TestRestart(t *testing.T) {
 // is told once; one that lost its connection for a moment is not away.
 func TestAway(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, agent.SocketOptions{Grace: 200 * time.Millisecond})
+	b := newBed(t, agent.SocketOptions{Grace: patience})
 	b.agent("one")
 	row := b.channel("irc", "one")
 	user := b.adapter("irc", "text")
@@ -198,10 +198,18 @@ func TestAway(t *testing.T) {
 	q := a.turn("three")
 	a.say("message", q, `,"text":"re three"`)
 	user.shows("send", `"re three"`)
+}
 
-	// It goes for good in the middle of a turn: the turn waits, and comes again.
+// An agent that goes for good in the middle of a turn is away: the turn waits, and
+// comes again.
+func TestAwayInTheMiddle(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{Grace: 50 * time.Millisecond})
+	b.agent("one")
+	b.channel("irc", "one")
+	a, user := b.connect("one", ""), b.adapter("irc", "text")
 	user.asks("four")
-	q = a.turn("four")
+	q := a.turn("four")
 	_ = a.ws.Close()
 	user.shows("send", "not there just now")
 	if since, away := b.hub.AgentAway("one"); !away || time.Since(since) > patience {

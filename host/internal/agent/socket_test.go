@@ -16,7 +16,7 @@ import (
 
 func TestHello(t *testing.T) {
 	t.Parallel()
-	b := newBed(t, agent.SocketOptions{HelloTimeout: 300 * time.Millisecond})
+	b := newBed(t, agent.SocketOptions{HelloTimeout: patience})
 	b.agent("one")
 	b.agent("two")
 	b.channel("irc", "one") // its token is no agent's key
@@ -44,6 +44,7 @@ func TestHello(t *testing.T) {
 		}
 		_ = p.ws.Close()
 	}
+	b = newBed(t, agent.SocketOptions{HelloTimeout: 50 * time.Millisecond})
 	b.dial(agentwire.Path, nil).wantClose(1008) // says nothing
 }
 

@@ -177,7 +177,7 @@ func unpackAll(ctx context.Context, r io.Reader, dir string) error {
 		h, err := t.Next()
 		switch {
 		case errors.Is(err, io.EOF) && found:
-			return nil
+			return end(z)
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("is no backup: found no %s in it", Database)
 		case err != nil:
@@ -192,6 +192,21 @@ func unpackAll(ctx context.Context, r io.Reader, dir string) error {
 			return err
 		}
 	}
+}
+
+// maxPadding is how much may follow the end of an archive; tar rounds up to 10 KiB.
+const maxPadding = 64 << 10
+
+// end reads what is behind the archive's end: the sum of all that was compressed
+// comes last, and is compared only by who reads to there.
+func end(z *gzip.Reader) error {
+	switch n, err := io.CopyN(io.Discard, z, maxPadding+1); {
+	case n > maxPadding:
+		return errors.New("is broken: it goes on behind its end")
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("is broken: %w", err)
+	}
+	return nil
 }
 
 func write(path string, r io.Reader) (err error) {

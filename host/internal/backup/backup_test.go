@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -99,7 +102,9 @@ func TestBackupOfBusyHost(t *testing.T) {
 	for i := range 50 {
 		h.say(fmt.Sprint(i))
 	}
-	stop, wrote := make(chan struct{}), 50
+	stop := make(chan struct{})
+	var wrote atomic.Int64
+	wrote.Store(50)
 	var wg sync.WaitGroup
 	end := sync.OnceFunc(func() {
 		close(stop)
@@ -107,17 +112,17 @@ func TestBackupOfBusyHost(t *testing.T) {
 	})
 	defer end()
 	wg.Go(func() {
-		for ; ; wrote++ {
+		for ; ; wrote.Add(1) {
 			select {
 			case <-stop:
 				return
 			default:
-				h.say(fmt.Sprint(wrote))
+				h.say(fmt.Sprint(wrote.Load()))
 			}
 		}
 	})
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
-	time.Sleep(20 * time.Millisecond)
+	await.Until(t, "the host is busy", func() bool { return wrote.Load() > 60 })
 	if err := Write(t.Context(), engine, h.dir, file); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +139,8 @@ func TestBackupOfBusyHost(t *testing.T) {
 		t.Fatalf("%q, %v", aside, err)
 	}
 	got := start(t, dir).texts()
-	if len(got) < 50 || len(got) > wrote {
-		t.Errorf("%d messages came back, %d were written", len(got), wrote)
+	if len(got) < 60 || len(got) > int(wrote.Load()) {
+		t.Errorf("%d messages came back, %d were written", len(got), wrote.Load())
 	}
 	for i, text := range got {
 		if text != fmt.Sprint(i) {
@@ -198,15 +203,13 @@ func TestRestoreRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := slices.Clone(whole)
-	broken[len(broken)/2] ^= 0xff
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
 	}{
 		"no archive": {[]byte("hello"), "is no backup"},
 		"cut off":    {whole[:len(whole)/2], "is broken"},
-		"flipped":    {broken, ""},
+		"too long":   {longer(t, whole), "is broken"},
 		"nothing":    {archive(t, map[string]string{}), "found no pontoon.db"},
 		"traversing": {archive(t, map[string]string{"../x": "y"}), "expected pontoon.db"},
 		"a key":      {archive(t, map[string]string{"admin.key": "y"}), "expected pontoon.db"},
@@ -225,6 +228,49 @@ func TestRestoreRefuses(t *testing.T) {
 				t.Errorf("left behind: %v %v", left, hidden)
 			}
 		})
+	}
+}
+
+// longer is an archive behind whose end there is more than tar pads it with.
+func longer(t *testing.T, whole []byte) []byte {
+	t.Helper()
+	var more bytes.Buffer
+	z := gzip.NewWriter(&more)
+	if _, err := z.Write(make([]byte, maxPadding+1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return append(slices.Clone(whole), more.Bytes()...)
+}
+
+// A byte that changed on its way is noticed, wherever it is: the database may look
+// whole without it.
+func TestRestoreNoticesEveryFlippedByte(t *testing.T) {
+	h := start(t, t.TempDir())
+	h.say("hello")
+	file := filepath.Join(t.TempDir(), "b")
+	if err := Write(t.Context(), engine, h.dir, file); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header = 10 // of gzip: a time and a system, which say nothing
+	const tries = 50
+	for i := range tries {
+		at := header + i*(len(whole)-header)/tries
+		whole[at] ^= 0x10
+		bad := filepath.Join(t.TempDir(), "bad")
+		if err := os.WriteFile(bad, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Restore(t.Context(), engine, bad, t.TempDir()); err == nil {
+			t.Errorf("byte %d of %d was flipped, and the backup restored", at, len(whole))
+		}
+		whole[at] ^= 0x10
 	}
 }
 
@@ -306,12 +352,17 @@ func TestBeforeMigration(t *testing.T) {
 		t.Errorf("named %+v", k)
 	}
 	var last string
-	for range keepAutomatic + 2 {
+	began := time.Now()
+	for i := range keepAutomatic + 2 {
 		var err error
 		if last, err = BeforeMigration(t.Context(), engine, h.dir, 1); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(5 * time.Millisecond) // each has a name of its own, by the millisecond
+		at := began.Add(time.Duration(i-10) * time.Hour) // by the file system's clock two may be as old
+		if err := os.Chtimes(last, at, at); err != nil {
+			t.Fatal(err)
+		}
+		await.Until(t, "the next has another name", func() bool { return time.Since(began) > time.Duration(i+1)*2*time.Millisecond })
 	}
 	abs, err := filepath.Abs(last)
 	if k, ok := Newest(h.dir); err != nil || !ok || k.File != abs {

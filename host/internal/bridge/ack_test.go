@@ -10,93 +10,88 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-func ackFrame(id string, more ...string) string {
-	return `{"type":"message_ack","message_id":` + quote(id) + `,"ok":` + strings.Join(append([]string{fmt.Sprint(len(more) == 0 || strings.HasPrefix(more[0], `"preview`))}, more...), ",") + `}`
-}
-
-func (c *client) ok(id string, more ...string) {
-	c.t.Helper()
-	c.send(ackFrame(id, more...))
-}
-
 // What the host has committed it says so, once for each frame with an id.
 func TestInboundAck(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("a", withAgent("none"), func(c *ledger.Channel) { c.Users = []string{"u"} })
-	c := h.attach11(t, row, "ack reaction")
+	h := hosttest.Start(t)
+	row := h.Channel("a", hosttest.WithAgent("none"), func(c *ledger.Channel) { c.Users = []string{"u"} })
+	c := h.Attach11(t, row, "ack reaction")
 	msg := func(id, text string) string {
-		return `{"type":"message","conversation_id":"c","user_id":"u","text":` + quote(text) + `,"message_id":` + quote(id) + `}`
+		return `{"type":"message","conversation_id":"c","user_id":"u","text":` + hosttest.Quote(text) + `,"message_id":` + hosttest.Quote(id) + `}`
 	}
-	taken := func(id string) string { return `{"type":"message_ack","message_id":` + quote(id) + `,"ok":true}` }
-	c.send(msg("1", "one"), msg("2", "two"), msg("1", "one again"), say("c", "no id"))
-	c.want(taken("1"), taken("2"), taken("1"))
-	c.send(`{"type":"reaction","user_id":"u","message_id":"1","emoji":"x"}`, strings.Replace(msg("3", "no"), `"u"`, `"stranger"`, 1))
-	c.want(taken("1"), taken("3"))
-	c.send(`{"type":"message","message_id":"4","text":4}`)
-	c.wantError("wrong_type", "4", "text")
-	h.wantHistory(row, "in handled one", "in handled two", "in handled no id", "in handled x", "in failed/rejected no")
+	taken := func(id string) string {
+		return `{"type":"message_ack","message_id":` + hosttest.Quote(id) + `,"ok":true}`
+	}
+	c.Send(msg("1", "one"), msg("2", "two"), msg("1", "one again"), hosttest.Say("c", "no id"))
+	c.Want(taken("1"), taken("2"), taken("1"))
+	c.Send(`{"type":"reaction","user_id":"u","message_id":"1","emoji":"x"}`, strings.Replace(msg("3", "no"), `"u"`, `"stranger"`, 1))
+	c.Want(taken("1"), taken("3"))
+	c.Send(`{"type":"message","message_id":"4","text":4}`)
+	c.WantError("wrong_type", "4", "text")
+	h.WantHistory(row, "in handled one", "in handled two", "in handled no id", "in handled x", "in failed/rejected no")
 
 	// Acknowledged, then answered.
-	talk := h.channel("talk")
-	t1 := h.attach11(t, talk, "ack")
-	t1.send(msg("1", "hi"))
-	t1.want(taken("1"))
-	t1.nextSent("send")
+	talk := h.Channel("talk")
+	t1 := h.Attach11(t, talk, "ack")
+	t1.Send(msg("1", "hi"))
+	t1.Want(taken("1"))
+	t1.NextSent("send")
 
 	// Also across a restart, and by an adapter that does not want to know.
-	h = h.again()
-	c = h.attach11(t, row, "ack")
-	c.send(msg("2", "two"))
-	c.want(taken("2"))
-	quietly := h.attach11(t, row, "")
-	quietly.send(msg("5", "five"))
-	quietly.quiet()
+	h = h.Again()
+	c = h.Attach11(t, row, "ack")
+	c.Send(msg("2", "two"))
+	c.Want(taken("2"))
+	quietly := h.Attach11(t, row, "")
+	quietly.Send(msg("5", "five"))
+	quietly.Quiet()
 }
 
 // The platform's offset comes back with register_ack: the last one that was
 // committed, whatever brought it.
 func TestCursor(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("c", withAgent("none"))
-	cursor := func(c *client) string {
+	h := hosttest.Start(t)
+	row := h.Channel("c", hosttest.WithAgent("none"))
+	cursor := func(c *hosttest.Client) string {
 		t.Helper()
-		c.send(registerFrame11(row, ""))
+		c.Send(hosttest.RegisterFrame11(row, ""))
 		var ack wire.RegisterAck
-		c.read(&ack)
+		c.Read(&ack)
 		return ack.Cursor
 	}
-	c := h.dial(t, credentials{})
+	c := h.Dial(t, hosttest.Credentials{})
 	if got := cursor(c); got != "" {
 		t.Errorf("first, it is %q", got)
 	}
-	c.send(`{"type":"message","text":"a","cursor":"17 é"}`)
-	h.wantHistory(row, "in handled a")
-	if got := cursor(h.dial(t, credentials{})); got != "17 é" {
+	c.Send(`{"type":"message","text":"a","cursor":"17 é"}`)
+	h.WantHistory(row, "in handled a")
+	if got := cursor(h.Dial(t, hosttest.Credentials{})); got != "17 é" {
 		t.Errorf("after a message, it is %q", got)
 	}
-	c = h.dial(t, credentials{})
+	c = h.Dial(t, hosttest.Credentials{})
 	cursor(c)
-	c.send(`{"type":"ping","cursor":"18"}`, `{"type":"message","text":"b"}`)
-	c.mustNext()
-	h.wantHistory(row, "in handled a", "in handled b")
-	h = h.again()
-	if got := cursor(h.dial(t, credentials{})); got != "18" {
+	c.Send(`{"type":"ping","cursor":"18"}`, `{"type":"message","text":"b"}`)
+	c.MustNext()
+	h.WantHistory(row, "in handled a", "in handled b")
+	h = h.Again()
+	if got := cursor(h.Dial(t, hosttest.Credentials{})); got != "18" {
 		t.Errorf("after a ping and a restart, it is %q", got)
 	}
 	// A repeat is dropped with its cursor: it may be from before the newest.
-	c = h.dial(t, credentials{})
+	c = h.Dial(t, hosttest.Credentials{})
 	cursor(c)
-	c.send(`{"type":"message","text":"c","message_id":"m","cursor":"19"}`, `{"type":"message","text":"d","cursor":"20"}`, `{"type":"message","text":"c","message_id":"m","cursor":"19"}`, `{"type":"message","text":"e"}`)
-	h.wantHistory(row, "in handled a", "in handled b", "in handled c", "in handled d", "in handled e")
-	if got := cursor(h.dial(t, credentials{})); got != "20" {
+	c.Send(`{"type":"message","text":"c","message_id":"m","cursor":"19"}`, `{"type":"message","text":"d","cursor":"20"}`, `{"type":"message","text":"c","message_id":"m","cursor":"19"}`, `{"type":"message","text":"e"}`)
+	h.WantHistory(row, "in handled a", "in handled b", "in handled c", "in handled d", "in handled e")
+	if got := cursor(h.Dial(t, hosttest.Credentials{})); got != "20" {
 		t.Errorf("after a repeat, it is %q", got)
 	}
 }
@@ -104,164 +99,164 @@ func TestCursor(t *testing.T) {
 // One message of a conversation is in flight; other conversations don't wait.
 func TestOneInFlight(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("f")
-	c := h.attach11(t, row, "ack")
+	h := hosttest.Start(t)
+	row := h.Channel("f")
+	c := h.Attach11(t, row, "ack")
 	for _, text := range []string{"1", "2", "3"} {
-		h.mustSend(row, "c", text)
+		h.MustSend(row, "c", text)
 	}
-	h.mustSend(row, "d", "other")
-	first, other := c.nextSent("send"), c.nextSent("send")
+	h.MustSend(row, "d", "other")
+	first, other := c.NextSent("send"), c.NextSent("send")
 	if first.Text != "1" || other.Text != "other" {
 		t.Fatalf("came %+v, %+v", first, other)
 	}
-	c.quiet()
-	h.wantHistory(row, "out sent 1", "out queued 2", "out queued 3", "out sent other")
-	c.ok("nonsense")
-	c.ok(first.MessageID + "/2") // not that one
-	c.quiet()
-	c.ok(first.MessageID, `"preview_handle":"tg-9"`)
-	second := c.nextSent("send")
-	c.ok(first.MessageID) // twice
-	c.ok(second.MessageID)
-	third := c.nextSent("send")
-	c.ok(third.MessageID)
-	c.ok(other.MessageID)
-	h.wantHistory(row, "out delivered 1", "out delivered 2", "out delivered 3", "out delivered other")
-	if e := h.history(row)[0]; e.Handle != "tg-9" {
+	c.Quiet()
+	h.WantHistory(row, "out sent 1", "out queued 2", "out queued 3", "out sent other")
+	c.OK("nonsense")
+	c.OK(first.MessageID + "/2") // not that one
+	c.Quiet()
+	c.OK(first.MessageID, `"preview_handle":"tg-9"`)
+	second := c.NextSent("send")
+	c.OK(first.MessageID) // twice
+	c.OK(second.MessageID)
+	third := c.NextSent("send")
+	c.OK(third.MessageID)
+	c.OK(other.MessageID)
+	h.WantHistory(row, "out delivered 1", "out delivered 2", "out delivered 3", "out delivered other")
+	if e := h.History(row)[0]; e.Handle != "tg-9" {
 		t.Errorf("handle %q", e.Handle)
 	}
 	// An edit finds the handle that the adapter gave.
-	h.operator("POST", "/channels/f/messages", `{"conversation_id":"e","text":"new","update":{"message_id":"`+first.MessageID+`"}}`, 202)
-	c.nextSent("send") // this adapter can't edit
+	h.Operator("POST", "/channels/f/messages", `{"conversation_id":"e","text":"new","update":{"message_id":"`+first.MessageID+`"}}`, 202)
+	c.NextSent("send") // this adapter can't edit
 }
 
 // Deletions and reactions are acknowledged under the id that they have, which is
 // that of the message that they are about.
 func TestActsAreAcknowledged(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("x")
-	c := h.attach11(t, row, "ack reaction delete_message")
-	c.send(`{"type":"message","conversation_id":"c","text":"hi","message_id":"tg-1"}`)
-	c.want(`{"type":"message_ack","message_id":"tg-1","ok":true}`)
-	answered := c.nextSent("send").MessageID
-	c.ok(answered, `"preview_handle":"tg-2"`)
-	asked := h.history(row)[0].ID.String()
-	h.operator("PUT", "/channels/x/messages/"+asked+"/reactions/%F0%9F%91%80", "", 202)
-	h.operator("DELETE", "/channels/x/messages/"+answered, "", 202)
-	h.mustSend(row, "c", "behind them")
-	if f := c.nextSent("send_reaction"); f.MessageID != "tg-1" {
+	h := hosttest.Start(t)
+	row := h.Channel("x")
+	c := h.Attach11(t, row, "ack reaction delete_message")
+	c.Send(`{"type":"message","conversation_id":"c","text":"hi","message_id":"tg-1"}`)
+	c.Want(`{"type":"message_ack","message_id":"tg-1","ok":true}`)
+	answered := c.NextSent("send").MessageID
+	c.OK(answered, `"preview_handle":"tg-2"`)
+	asked := h.History(row)[0].ID.String()
+	h.Operator("PUT", "/channels/x/messages/"+asked+"/reactions/%F0%9F%91%80", "", 202)
+	h.Operator("DELETE", "/channels/x/messages/"+answered, "", 202)
+	h.MustSend(row, "c", "behind them")
+	if f := c.NextSent("send_reaction"); f.MessageID != "tg-1" {
 		t.Errorf("came as %+v", f)
 	}
-	c.quiet()
-	c.ok("tg-1")
-	if f := c.nextSent("delete_message"); f.MessageID != answered || f.PreviewHandle != "tg-2" {
+	c.Quiet()
+	c.OK("tg-1")
+	if f := c.NextSent("delete_message"); f.MessageID != answered || f.PreviewHandle != "tg-2" {
 		t.Errorf("came as %+v", f)
 	}
-	c.ok(answered)
-	c.ok(c.nextSent("send").MessageID)
-	h.wantHistory(row, "in handled hi", "out delivered echo: hi", "out delivered 👀", "out delivered ", "out delivered behind them")
+	c.OK(answered)
+	c.OK(c.NextSent("send").MessageID)
+	h.WantHistory(row, "in handled hi", "out delivered echo: hi", "out delivered 👀", "out delivered ", "out delivered behind them")
 }
 
 func TestOutboundAnswers(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("o")
-	c := h.attach11(t, row, "ack")
+	h := hosttest.Start(t)
+	row := h.Channel("o")
+	c := h.Attach11(t, row, "ack")
 	for _, tt := range []struct{ answer, state, life string }{
 		{`"error":"chat not found"`, "failed/rejected", "refused chat not found"},
 		{`"error":"connection lost","ambiguous":true`, "failed/unknown_outcome", "ambiguous connection lost"},
 	} {
-		h.mustSend(row, tt.state, "text")
-		f := c.nextSent("send")
-		c.ok(f.MessageID, tt.answer)
+		h.MustSend(row, tt.state, "text")
+		f := c.NextSent("send")
+		c.OK(f.MessageID, tt.answer)
 		var e ledger.Entry
-		eventually(t, tt.state, func() bool { e = h.last(row, ledger.Out); return e.State == ledger.Failed })
-		life, err := h.store.Life(t.Context(), e.ID)
-		if err != nil || line(e) != "out "+tt.state+" text" || len(life) != 2 || life[0].What+" "+life[0].Detail != tt.life {
-			t.Errorf("kept as %s with %v, %v", line(e), life, err)
+		await.Until(t, tt.state, func() bool { e = h.Last(row, ledger.Out); return e.State == ledger.Failed })
+		life, err := h.Store.Life(t.Context(), e.ID)
+		if err != nil || hosttest.Line(e) != "out "+tt.state+" text" || len(life) != 2 || life[0].What+" "+life[0].Detail != tt.life {
+			t.Errorf("kept as %s with %v, %v", hosttest.Line(e), life, err)
 		}
 	}
 
 	// Refused for now: tried again, in order.
-	h.mustSend(row, "c", "first")
-	h.mustSend(row, "c", "second")
-	f := c.nextSent("send")
-	c.ok(f.MessageID, `"error":"flood wait","retryable":true`)
-	again := c.nextSent("send")
+	h.MustSend(row, "c", "first")
+	h.MustSend(row, "c", "second")
+	f := c.NextSent("send")
+	c.OK(f.MessageID, `"error":"flood wait","retryable":true`)
+	again := c.NextSent("send")
 	if again.MessageID != f.MessageID || again.Text != "first" {
 		t.Errorf("came %+v", again)
 	}
-	c.ok(again.MessageID)
-	if f = c.nextSent("send"); f.Text != "second" {
+	c.OK(again.MessageID)
+	if f = c.NextSent("send"); f.Text != "second" {
 		t.Errorf("came %+v", f)
 	}
-	c.ok(f.MessageID)
-	eventually(t, "both are delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
+	c.OK(f.MessageID)
+	await.Until(t, "both are delivered", func() bool { return h.Last(row, ledger.Out).State == ledger.Delivered })
 }
 
 // What a lost session did not acknowledge is sent again, under its id, from the
 // frame that it had reached.
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("l", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 5} })
-	c := h.attach11(t, row, "ack")
-	h.mustSend(row, "c", "aaaa bbbb cccc")
-	h.mustSend(row, "c", "next")
-	f := c.nextSent("send")
-	c.ok(f.MessageID)
-	f = c.nextSent("send")
+	h := hosttest.Start(t)
+	row := h.Channel("l", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 5} })
+	c := h.Attach11(t, row, "ack")
+	h.MustSend(row, "c", "aaaa bbbb cccc")
+	h.MustSend(row, "c", "next")
+	f := c.NextSent("send")
+	c.OK(f.MessageID)
+	f = c.NextSent("send")
 	if f.Text != "bbbb" || !strings.HasSuffix(f.MessageID, "/2") {
 		t.Fatalf("came %+v", f)
 	}
-	_ = c.ws.Close()
-	h.wantHistory(row, "out queued aaaa bbbb cccc", "out queued next")
-	h = h.again() // even by a host that was not there
-	c = h.attach11(t, row, "ack")
-	if again := c.nextSent("send"); again.MessageID != f.MessageID || again.Text != "bbbb" {
+	_ = c.WS.Close()
+	h.WantHistory(row, "out queued aaaa bbbb cccc", "out queued next")
+	h = h.Again() // even by a host that was not there
+	c = h.Attach11(t, row, "ack")
+	if again := c.NextSent("send"); again.MessageID != f.MessageID || again.Text != "bbbb" {
 		t.Fatalf("came %+v", again)
 	}
-	c.ok(f.MessageID)
-	f = c.nextSent("send")
+	c.OK(f.MessageID)
+	f = c.NextSent("send")
 	// Another adapter takes over in the middle.
-	c = h.attach11(t, row, "ack")
-	if again := c.nextSent("send"); again.MessageID != f.MessageID || again.Text != "cccc" {
+	c = h.Attach11(t, row, "ack")
+	if again := c.NextSent("send"); again.MessageID != f.MessageID || again.Text != "cccc" {
 		t.Fatalf("came %+v", again)
 	}
-	c.ok(f.MessageID)
-	f = c.nextSent("send")
+	c.OK(f.MessageID)
+	f = c.NextSent("send")
 	if f.Text != "next" {
 		t.Fatalf("came %+v", f)
 	}
 	// One that does not acknowledge gets what is left, all at once.
-	h.mustSend(row, "c", "last")
-	old := h.attach(t, row)
+	h.MustSend(row, "c", "last")
+	old := h.Attach(t, row)
 	for _, want := range []string{"next", "last"} {
-		if f := old.nextSent("send"); f.Text != want || f.MessageID != "" {
+		if f := old.NextSent("send"); f.Text != want || f.MessageID != "" {
 			t.Errorf("came %+v, want %s", f, want)
 		}
 	}
-	h.wantHistory(row, "out delivered aaaa bbbb cccc", "out sent next", "out sent last")
+	h.WantHistory(row, "out delivered aaaa bbbb cccc", "out sent next", "out sent last")
 }
 
 func TestAckOverdue(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.ack = 300 * time.Millisecond })
-	row := h.channel("o", withQueue)
-	c := h.attach11(t, row, "ack")
-	h.mustSend(row, "c", "hello")
-	f, again := c.nextSent("send"), c.nextSent("send")
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.Ack = 300 * time.Millisecond })
+	row := h.Channel("o", hosttest.WithQueue)
+	c := h.Attach11(t, row, "ack")
+	h.MustSend(row, "c", "hello")
+	f, again := c.NextSent("send"), c.NextSent("send")
 	if f.MessageID != again.MessageID {
 		t.Errorf("came %+v, then %+v", f, again)
 	}
-	c.wantClose(4008, "no acknowledgement in time")
-	h.wantHistory(row, "out queued hello")
-	c = h.attach11(t, row, "ack")
-	c.ok(c.nextSent("send").MessageID)
-	h.wantHistory(row, "out delivered hello")
-	life, err := h.store.Life(t.Context(), h.last(row, ledger.Out).ID)
+	c.WantClose(4008, "no acknowledgement in time")
+	h.WantHistory(row, "out queued hello")
+	c = h.Attach11(t, row, "ack")
+	c.OK(c.NextSent("send").MessageID)
+	h.WantHistory(row, "out delivered hello")
+	life, err := h.Store.Life(t.Context(), h.Last(row, ledger.Out).ID)
 	if err != nil || len(life) != 3 || life[0].What != "sent once more" || life[1].What != "session lost" {
 		t.Errorf("life %v, %v", life, err)
 	}
@@ -272,11 +267,11 @@ func TestAckOverdue(t *testing.T) {
 func TestManyLanes(t *testing.T) {
 	t.Parallel()
 	const conversations, messages = 40, 10
-	h := start(t)
-	row := h.channel("m", withQueue)
+	h := hosttest.Start(t)
+	row := h.Channel("m", hosttest.WithQueue)
 	for i := range messages {
 		for conv := range conversations {
-			if _, err := h.hub.Send(t.Context(), row, hub.Outgoing{Conversation: fmt.Sprint(conv), Message: message.Text(fmt.Sprint(i))}); err != nil {
+			if _, err := h.Hub.Send(t.Context(), row, hub.Outgoing{Conversation: fmt.Sprint(conv), Message: message.Text(fmt.Sprint(i))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -284,25 +279,25 @@ func TestManyLanes(t *testing.T) {
 	got := map[string]int{}
 	frames := 0
 	for round := 0; len(got) < conversations || least(got) < messages; round++ {
-		c := h.attach11(t, row, "ack")
+		c := h.Attach11(t, row, "ack")
 		for frames = 0; frames < 150 && (len(got) < conversations || least(got) < messages); frames++ {
-			f := c.nextSent("send")
+			f := c.NextSent("send")
 			if frames%37 == 36 {
-				c.ok(f.MessageID, `"error":"later","retryable":true`)
+				c.OK(f.MessageID, `"error":"later","retryable":true`)
 				continue
 			}
 			if f.Text != fmt.Sprint(got[f.ConversationID]) {
 				t.Fatalf("conversation %s: came %q, want %d", f.ConversationID, f.Text, got[f.ConversationID])
 			}
 			got[f.ConversationID]++
-			c.ok(f.MessageID)
+			c.OK(f.MessageID)
 		}
-		c.answered() // what was acknowledged has been read
-		_ = c.ws.Close()
-		eventually(t, "the adapter goes", func() bool { return !h.attached(row) })
+		answered(c) // what was acknowledged has been read
+		_ = c.WS.Close()
+		await.Until(t, "the adapter goes", func() bool { return !h.Attached(row) })
 	}
-	eventually(t, "all are delivered", func() bool {
-		for _, e := range h.history(row) {
+	await.Until(t, "all are delivered", func() bool {
+		for _, e := range h.History(row) {
 			if e.State != ledger.Delivered {
 				return false
 			}
@@ -320,12 +315,12 @@ func least(m map[string]int) int {
 }
 
 // answered waits until everything that was sent is read.
-func (c *client) answered() {
-	c.t.Helper()
-	c.send(`{"type":"ping"}`)
+func answered(c *hosttest.Client) {
+	c.T.Helper()
+	c.Send(`{"type":"ping"}`)
 	for {
 		var f struct{ Type string }
-		if got := c.mustNext(); json.Unmarshal([]byte(got), &f) != nil || f.Type == "pong" {
+		if got := c.MustNext(); json.Unmarshal([]byte(got), &f) != nil || f.Type == "pong" {
 			return
 		}
 	}
@@ -334,24 +329,24 @@ func (c *client) answered() {
 // What failed can be sent again, under its id; its life tells all of it.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("d")
-	c := h.attach11(t, row, "ack")
-	h.mustSend(row, "c", "hello")
-	f := c.nextSent("send")
-	c.ok(f.MessageID, `"error":"blocked"`)
-	h.wantHistory(row, "out failed/rejected hello")
-	h.mustSend(row, "c", "fine")
-	fine := c.nextSent("send").MessageID
-	c.ok(fine)
-	h.wantHistory(row, "out failed/rejected hello", "out delivered fine")
-	h.operator("POST", "/dead-letters/"+fine+"/replay", "", 409)
-	h.operator("POST", "/dead-letters/nonsense/replay", "", 404)
+	h := hosttest.Start(t)
+	row := h.Channel("d")
+	c := h.Attach11(t, row, "ack")
+	h.MustSend(row, "c", "hello")
+	f := c.NextSent("send")
+	c.OK(f.MessageID, `"error":"blocked"`)
+	h.WantHistory(row, "out failed/rejected hello")
+	h.MustSend(row, "c", "fine")
+	fine := c.NextSent("send").MessageID
+	c.OK(fine)
+	h.WantHistory(row, "out failed/rejected hello", "out delivered fine")
+	h.Operator("POST", "/dead-letters/"+fine+"/replay", "", 409)
+	h.Operator("POST", "/dead-letters/nonsense/replay", "", 404)
 	var wg sync.WaitGroup
 	var taken atomic.Int32
 	for range 4 { // at once: it is replayed once
 		wg.Go(func() {
-			if status, _ := h.ask("POST", "/dead-letters/"+f.MessageID+"/replay", ""); status == 202 {
+			if status, _ := h.Ask("POST", "/dead-letters/"+f.MessageID+"/replay", ""); status == 202 {
 				taken.Add(1)
 			}
 		})
@@ -359,12 +354,12 @@ func TestDeadLetters(t *testing.T) {
 	if wg.Wait(); taken.Load() != 1 {
 		t.Errorf("replayed %d times", taken.Load())
 	}
-	if again := c.nextSent("send"); again.MessageID != f.MessageID || again.Text != "hello" {
+	if again := c.NextSent("send"); again.MessageID != f.MessageID || again.Text != "hello" {
 		t.Errorf("came %+v", again)
 	}
-	c.ok(f.MessageID)
-	h.wantHistory(row, "out delivered hello", "out delivered fine")
-	life, err := h.store.Life(t.Context(), h.history(row)[0].ID)
+	c.OK(f.MessageID)
+	h.WantHistory(row, "out delivered hello", "out delivered fine")
+	life, err := h.Store.Life(t.Context(), h.History(row)[0].ID)
 	var got []string
 	for _, l := range life {
 		got = append(got, strings.TrimSpace(l.What+" "+l.Detail))
@@ -375,38 +370,38 @@ func TestDeadLetters(t *testing.T) {
 
 	// All of them, also to an adapter that does not acknowledge; without one
 	// they stay what they are.
-	_ = c.ws.Close()
-	eventually(t, "the adapter goes", func() bool { return !h.attached(row) })
-	q := h.channel("q", withQueue)
-	c = h.attach11(t, q, "ack")
+	_ = c.WS.Close()
+	await.Until(t, "the adapter goes", func() bool { return !h.Attached(row) })
+	q := h.Channel("q", hosttest.WithQueue)
+	c = h.Attach11(t, q, "ack")
 	for _, text := range []string{"1", "2"} {
-		h.mustSend(q, "c", text)
-		c.ok(c.nextSent("send").MessageID, `"error":"no"`)
-		eventually(t, "it fails", func() bool { return h.last(q, ledger.Out).State == ledger.Failed })
+		h.MustSend(q, "c", text)
+		c.OK(c.NextSent("send").MessageID, `"error":"no"`)
+		await.Until(t, "it fails", func() bool { return h.Last(q, ledger.Out).State == ledger.Failed })
 	}
-	old := h.attach(t, q)
-	h.operator("POST", "/dead-letters/replay?channel=d", "", 202) // none
-	h.operator("POST", "/dead-letters/replay", "", 202)
-	if one, two := old.nextSent("send"), old.nextSent("send"); one.Text != "1" || two.Text != "2" {
+	old := h.Attach(t, q)
+	h.Operator("POST", "/dead-letters/replay?channel=d", "", 202) // none
+	h.Operator("POST", "/dead-letters/replay", "", 202)
+	if one, two := old.NextSent("send"), old.NextSent("send"); one.Text != "1" || two.Text != "2" {
 		t.Errorf("came %+v, %+v", one, two)
 	}
-	h.wantHistory(q, "out sent 1", "out sent 2")
+	h.WantHistory(q, "out sent 1", "out sent 2")
 }
 
 // A test message waits for the platform's word.
 func TestChannelTest(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("t")
-	c := h.attach11(t, row, "ack")
+	h := hosttest.Start(t)
+	row := h.Channel("t")
+	c := h.Attach11(t, row, "ack")
 	for answer, want := range map[string]string{`"preview_handle":"x"`: `"confirmed":true`, `"error":"no such chat"`: "Not taken: rejected."} {
 		got := make(chan string, 1)
 		go func() {
-			_, body := h.ask("POST", "/channels/t/test", `{"conversation_id":"c"}`)
+			_, body := h.Ask("POST", "/channels/t/test", `{"conversation_id":"c"}`)
 			got <- body
 		}()
-		c.ok(c.nextSent("send").MessageID, answer)
-		if body := receive(t, "answer", got); !strings.Contains(body, want) {
+		c.OK(c.NextSent("send").MessageID, answer)
+		if body := await.Value(t, "answer", got); !strings.Contains(body, want) {
 			t.Errorf("%s: %s", answer, body)
 		}
 	}
@@ -415,25 +410,25 @@ func TestChannelTest(t *testing.T) {
 // A channel's own limits go before the host's.
 func TestQueueLimits(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	h.channel("l", withQueue)
-	h.operator("PATCH", "/channels/l", `{"queue_limits":{"length":2,"attempts":2}}`, 200)
-	h.operator("PATCH", "/channels/l", `{"queue_limits":{"length":-1}}`, 422)
-	if _, body := h.ask("GET", "/channels/l", ""); !strings.Contains(body, `"queue_limits":{"length":2,"attempts":2}`) {
+	h := hosttest.Start(t)
+	h.Channel("l", hosttest.WithQueue)
+	h.Operator("PATCH", "/channels/l", `{"queue_limits":{"length":2,"attempts":2}}`, 200)
+	h.Operator("PATCH", "/channels/l", `{"queue_limits":{"length":-1}}`, 422)
+	if _, body := h.Ask("GET", "/channels/l", ""); !strings.Contains(body, `"queue_limits":{"length":2,"attempts":2}`) {
 		t.Errorf("shown as %s", body)
 	}
-	row := h.byName("l")
-	h.mustSend(row, "c", "1")
-	h.mustSend(row, "c", "2")
-	if _, err := h.send(row, "c", "3"); !errors.Is(err, hub.ErrQueueFull) {
+	row := h.ByName("l")
+	h.MustSend(row, "c", "1")
+	h.MustSend(row, "c", "2")
+	if _, err := h.Send(row, "c", "3"); !errors.Is(err, hub.ErrQueueFull) {
 		t.Errorf("the third: %v", err)
 	}
-	c := h.attach11(t, row, "ack")
+	c := h.Attach11(t, row, "ack")
 	for range 2 {
-		c.ok(c.nextSent("send").MessageID, `"error":"later","retryable":true`)
+		c.OK(c.NextSent("send").MessageID, `"error":"later","retryable":true`)
 	}
-	if f := c.nextSent("send"); f.Text != "2" {
+	if f := c.NextSent("send"); f.Text != "2" {
 		t.Errorf("came %+v", f)
 	}
-	h.wantHistory(row, "out failed/retries_exhausted 1", "out sent 2")
+	h.WantHistory(row, "out failed/retries_exhausted 1", "out sent 2")
 }

@@ -1,87 +1,15 @@
 package bridge_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
-	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
-
-// parrot is an agent that is a row: it says what its config says.
-type parrot struct {
-	Say    string `json:"say"`
-	Secret string `json:"secret"`
-
-	mu      sync.Mutex
-	revoked []int64
-	expired []int64
-}
-
-func (p *parrot) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
-	_, err := r.Send(ctx, message.Text(p.Say+": "+t.Message.Text))
-	return err
-}
-
-func (p *parrot) Revoke(key int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.revoked = append(p.revoked, key)
-}
-
-func (p *parrot) Expire(but int64, _ time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.expired = append(p.expired, but)
-}
-
-// parrots registers the kind "parrot", which has keys, and "mute", which has not.
-func parrots(s *setup) {
-	s.kinds = map[string]agent.Kind{
-		"parrot": {
-			Keys: true, Secrets: []string{"secret"}, About: "for tests",
-			Check: func(config json.RawMessage) error {
-				var p parrot
-				if err := agent.Decode(config, &p); err != nil {
-					return err
-				}
-				if p.Say == "" {
-					return errors.New("say: absent, expected a word")
-				}
-				return nil
-			},
-			Make: func(row ledger.Agent) (hub.Agent, error) {
-				p := new(parrot)
-				return p, json.Unmarshal(row.Config, p)
-			},
-		},
-		"mute": {Make: func(ledger.Agent) (hub.Agent, error) { return newHeld(), nil }},
-	}
-}
-
-// rest calls the REST API and reads its answer.
-func rest[T any](h *host, method, path, body string, status int) (v T) {
-	h.t.Helper()
-	got, answer := h.ask(method, path, body)
-	if got != status {
-		h.t.Fatalf("%s %s: status %d, want %d: %.500s", method, path, got, status, answer)
-	}
-	if status != 204 {
-		if err := json.Unmarshal([]byte(answer), &v); err != nil {
-			h.t.Fatalf("%s %s: %v: %.500s", method, path, err, answer)
-		}
-	}
-	return v
-}
 
 type agentRow struct {
 	ID, Name, Kind, Key string
@@ -93,51 +21,51 @@ type agentRow struct {
 // What an operator makes by REST answers at once, and changes at once.
 func TestAgentRows(t *testing.T) {
 	t.Parallel()
-	h := start(t, parrots)
-	row := h.channel("c")
-	c := h.attach(t, row)
-	c.send(say("a", "/agent polly"))
-	if got := c.mustNext(); !strings.Contains(got, "Current agent: echo") {
+	h := hosttest.Start(t, hosttest.Parrots)
+	row := h.Channel("c")
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("a", "/agent polly"))
+	if got := c.MustNext(); !strings.Contains(got, "Current agent: echo") {
 		t.Errorf("an agent that is not there was chosen: %s", got)
 	}
 
-	made := rest[agentRow](h, "POST", "/agents", `{"name":"polly","kind":"parrot","config":{"say":"hello","secret":"s3cret"}}`, 201)
+	made := hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"polly","kind":"parrot","config":{"say":"hello","secret":"s3cret"}}`, 201)
 	if made.ID == "" || made.Name != "polly" || !made.Enabled || made.BuiltIn || !strings.HasPrefix(made.Key, auth.AgentKeyPrefix) ||
 		made.Config["say"] != "hello" || made.Config["secret"] != "***" {
 		t.Errorf("made %+v", made)
 	}
-	c.send(say("a", "/agent polly"))
-	c.want(answer("a", "Agent polly answers from now on."))
-	c.send(say("a", "one"))
-	c.want(answer("a", "hello: one"))
-	c.send(say("b", "two")) // the other conversation has the channel's
-	c.want(answer("b", "echo: two"))
+	c.Send(hosttest.Say("a", "/agent polly"))
+	c.Want(hosttest.Answer("a", "Agent polly answers from now on."))
+	c.Send(hosttest.Say("a", "one"))
+	c.Want(hosttest.Answer("a", "hello: one"))
+	c.Send(hosttest.Say("b", "two")) // the other conversation has the channel's
+	c.Want(hosttest.Answer("b", "echo: two"))
 
-	changed := rest[agentRow](h, "PATCH", "/agents/polly", `{"config":{"say":"bye","secret":"***"}}`, 200)
+	changed := hosttest.Call[agentRow](h, "PATCH", "/agents/polly", `{"config":{"say":"bye","secret":"***"}}`, 200)
 	if changed.Config["say"] != "bye" || changed.Config["secret"] != "***" {
 		t.Errorf("changed to %+v", changed)
 	}
-	if stored, err := h.store.Agent(t.Context(), made.ID); err != nil || string(stored.Config) != `{"say":"bye","secret":"s3cret"}` {
+	if stored, err := h.Store.Agent(t.Context(), made.ID); err != nil || string(stored.Config) != `{"say":"bye","secret":"s3cret"}` {
 		t.Errorf("stored %s, %v", stored.Config, err)
 	}
-	c.send(say("a", "three"))
-	c.want(answer("a", "bye: three"))
+	c.Send(hosttest.Say("a", "three"))
+	c.Want(hosttest.Answer("a", "bye: three"))
 
-	h.operator("PATCH", "/channels/c", `{"agents":["echo","polly"]}`, 200)
+	h.Operator("PATCH", "/channels/c", `{"agents":["echo","polly"]}`, 200)
 	for _, refused := range [][2]string{{"DELETE", ""}, {"PATCH", `{"name":"poll"}`}} {
-		if status, problem := h.ask(refused[0], "/agents/polly", refused[1]); status != 409 || !strings.Contains(problem, "in use by channel c") {
+		if status, problem := h.Ask(refused[0], "/agents/polly", refused[1]); status != 409 || !strings.Contains(problem, "in use by channel c") {
 			t.Errorf("%s: status %d, %s", refused[0], status, problem)
 		}
 	}
-	h.operator("PATCH", "/channels/c", `{"agents":[]}`, 200)
-	h.operator("DELETE", "/agents/"+made.ID, "", 204)
-	h.operator("GET", "/agents/polly", "", 404)
-	c.send(say("a", "four")) // chosen once, and gone: the channel's answers
-	c.want(answer("a", "echo: four"))
-	h.wantHistory(row, "in handled /agent polly", "out sent "+h.history(row)[1].Text, "in handled /agent polly", "out sent Agent polly answers from now on.",
+	h.Operator("PATCH", "/channels/c", `{"agents":[]}`, 200)
+	h.Operator("DELETE", "/agents/"+made.ID, "", 204)
+	h.Operator("GET", "/agents/polly", "", 404)
+	c.Send(hosttest.Say("a", "four")) // chosen once, and gone: the channel's answers
+	c.Want(hosttest.Answer("a", "echo: four"))
+	h.WantHistory(row, "in handled /agent polly", "out sent "+h.History(row)[1].Text, "in handled /agent polly", "out sent Agent polly answers from now on.",
 		"in handled one", "out sent hello: one", "in handled two", "out sent echo: two", "in handled three", "out sent bye: three", "in handled four", "out sent echo: four")
 	var speakers []string
-	for _, e := range h.history(row) {
+	for _, e := range h.History(row) {
 		if e.Direction == ledger.Out {
 			speakers = append(speakers, e.Origin.Agent)
 		}
@@ -150,13 +78,13 @@ func TestAgentRows(t *testing.T) {
 // The list has pages, and the built-in agent in it, which nobody can change.
 func TestAgentList(t *testing.T) {
 	t.Parallel()
-	h := start(t, parrots)
+	h := hosttest.Start(t, hosttest.Parrots)
 	for _, name := range []string{"a", "b"} {
-		rest[agentRow](h, "POST", "/agents", `{"name":"`+name+`","kind":"mute","enabled":false}`, 201)
+		hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"`+name+`","kind":"mute","enabled":false}`, 201)
 	}
 	var names []string
 	for cursor := ""; ; {
-		page := rest[struct {
+		page := hosttest.Call[struct {
 			Agents []agentRow
 			Next   string `json:"next_cursor"`
 		}](h, "GET", "/agents?limit=2&cursor="+cursor, "", 200)
@@ -174,11 +102,11 @@ func TestAgentList(t *testing.T) {
 		t.Errorf("listed %v", names)
 	}
 	for _, refused := range [][2]string{{"DELETE", ""}, {"PATCH", `{"enabled":false}`}} {
-		if status, problem := h.ask(refused[0], "/agents/echo", refused[1]); status != 409 || !strings.Contains(problem, "built in") {
+		if status, problem := h.Ask(refused[0], "/agents/echo", refused[1]); status != 409 || !strings.Contains(problem, "built in") {
 			t.Errorf("%s: status %d, %s", refused[0], status, problem)
 		}
 	}
-	kinds := rest[struct {
+	kinds := hosttest.Call[struct {
 		Kinds []struct {
 			Kind    string
 			Key     bool
@@ -192,9 +120,9 @@ func TestAgentList(t *testing.T) {
 
 func TestAgentRefused(t *testing.T) {
 	t.Parallel()
-	h := start(t, parrots)
-	rest[agentRow](h, "POST", "/agents", `{"name":"taken","kind":"parrot","config":{"say":"x"},"key":"the-key-that-is-taken"}`, 201)
-	rest[agentRow](h, "POST", "/agents", `{"name":"silent","kind":"mute"}`, 201)
+	h := hosttest.Start(t, hosttest.Parrots)
+	hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"taken","kind":"parrot","config":{"say":"x"},"key":"the-key-that-is-taken"}`, 201)
+	hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"silent","kind":"mute"}`, 201)
 	const canary = "canary-canary-canary"
 	for name, c := range map[string]struct {
 		method, path, body string
@@ -235,7 +163,7 @@ func TestAgentRefused(t *testing.T) {
 		"errChannel":   {"POST", "/channels", `{"name":"new","agent":"nobody"}`, 422, "expected echo, "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, answer := h.ask(c.method, c.path, c.body)
+			status, answer := h.Ask(c.method, c.path, c.body)
 			if status != c.status || !strings.Contains(answer, c.want) {
 				t.Errorf("status %d, want %d: %s", status, c.status, answer)
 			}
@@ -244,15 +172,15 @@ func TestAgentRefused(t *testing.T) {
 			}
 		})
 	}
-	if h.log.count("canary") != 0 {
+	if h.Log.Count("canary") != 0 {
 		t.Error("a secret is logged")
 	}
 }
 
 func TestAgentKeysREST(t *testing.T) {
 	t.Parallel()
-	h := start(t, parrots)
-	gate := auth.NewGate(h.store, nil)
+	h := hosttest.Start(t, hosttest.Parrots)
+	gate := auth.NewGate(h.Store, nil)
 	opens := func(key string) bool {
 		_, err := gate.AdmitAgent(t.Context(), key)
 		if err != nil && !errors.Is(err, auth.ErrInvalid) {
@@ -260,43 +188,40 @@ func TestAgentKeysREST(t *testing.T) {
 		}
 		return err == nil
 	}
-	first := rest[agentRow](h, "POST", "/agents", `{"name":"polly","kind":"parrot","config":{"say":"x"}}`, 201)
+	first := hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"polly","kind":"parrot","config":{"say":"x"}}`, 201)
 	type key struct {
 		ID, Key, Hint string
 		Live          bool
 	}
-	second := rest[key](h, "POST", "/agents/polly/keys", "", 201)
-	third := rest[key](h, "POST", "/agents/polly/keys", `{"overlap":"1h","expires":"100h","key":"a-key-of-my-own-"}`, 201)
+	second := hosttest.Call[key](h, "POST", "/agents/polly/keys", "", 201)
+	third := hosttest.Call[key](h, "POST", "/agents/polly/keys", `{"overlap":"1h","expires":"100h","key":"a-key-of-my-own-"}`, 201)
 	for _, k := range []string{first.Key, second.Key, third.Key} {
 		if !opens(k) {
 			t.Errorf("%s opens nothing", k)
 		}
 	}
-	status, answer := h.ask("GET", "/agents/"+first.ID+"/keys", "")
+	status, answer := h.Ask("GET", "/agents/"+first.ID+"/keys", "")
 	if status != 200 || strings.Contains(answer, first.Key) || strings.Contains(answer, second.Key) {
 		t.Errorf("status %d: %s", status, answer)
 	}
-	keys := rest[struct{ Keys []key }](h, "GET", "/agents/polly/keys", "", 200).Keys
+	keys := hosttest.Call[struct{ Keys []key }](h, "GET", "/agents/polly/keys", "", 200).Keys
 	if len(keys) != 3 || !keys[0].Live || keys[1].ID != second.ID || !strings.HasSuffix(second.Key, keys[1].Hint) {
 		t.Fatalf("keys %+v", keys)
 	}
-	h.operator("DELETE", "/agents/polly/keys/"+second.ID, "", 204)
+	h.Operator("DELETE", "/agents/polly/keys/"+second.ID, "", 204)
 	if opens(second.Key) || !opens(first.Key) {
 		t.Error("the revoked key opens, or another does not")
 	}
-	a, _ := h.roster.Agent("polly")
-	p := a.(*parrot)
-	p.mu.Lock()
-	if len(p.revoked) != 1 || len(p.expired) != 2 {
-		t.Errorf("the agent was told of %v revoked and all but %v expired", p.revoked, p.expired)
+	a, _ := h.Roster.Agent("polly")
+	if revoked, expired := a.(*hosttest.Parrot).Told(); len(revoked) != 1 || len(expired) != 2 {
+		t.Errorf("the agent was told of %v revoked and all but %v expired", revoked, expired)
 	}
-	p.mu.Unlock()
-	h.operator("PATCH", "/agents/polly", `{"enabled":false}`, 200)
+	h.Operator("PATCH", "/agents/polly", `{"enabled":false}`, 200)
 	if opens(first.Key) {
 		t.Error("the key of a disabled agent opens")
 	}
 
-	changes, err := h.store.Audit(t.Context(), ledger.AuditQuery{}, 0, 100)
+	changes, err := h.Store.Audit(t.Context(), ledger.AuditQuery{}, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -74,37 +76,37 @@ const (
 )
 
 func adds(delta string) string {
-	return `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":` + quote(delta) + `}`
+	return `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":` + hosttest.Quote(delta) + `}`
 }
 
 func TestAGUIRun(t *testing.T) {
 	t.Parallel()
 	s, a := newScripted(t)
-	h := start(t, agents(map[string]hub.Agent{"model": a}))
-	row := h.channel("m", withAgent("model"))
-	c := h.attach11(t, row, "stream")
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"model": a}))
+	row := h.Channel("m", hosttest.WithAgent("model"))
+	c := h.Attach11(t, row, "stream")
 
-	c.send(say("c", "go"))
-	receive(t, "the run", s.begun)
+	c.Send(hosttest.Say("c", "go"))
+	await.Value(t, "the run", s.begun)
 	s.says(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, begins, adds("one"))
-	first := c.nextSent("stream")
+	first := c.NextSent("stream")
 	s.says(adds(" two"))
-	if f := c.nextSent("stream"); f.Text != "one two" || f.MessageID != first.MessageID {
+	if f := c.NextSent("stream"); f.Text != "one two" || f.MessageID != first.MessageID {
 		t.Errorf("read %+v behind %+v", f, first)
 	}
 	// The call begins within the message: it waits for its end.
 	s.says(`{"type":"TOOL_CALL_START","toolCallId":"t","toolCallName":"f"}`, `{"type":"TOOL_CALL_END","toolCallId":"t"}`, ends)
-	if f := c.nextSent("stream_end"); f.Text != "one two" || f.MessageID != first.MessageID {
+	if f := c.NextSent("stream_end"); f.Text != "one two" || f.MessageID != first.MessageID {
 		t.Errorf("read %+v", f)
 	}
 	s.says(`{"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"t","content":"/stop"}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"n","delta":"second"}`)
-	c.nextSent("stream")
+	c.NextSent("stream")
 	s.says(runFinished)
-	if f := c.nextSent("stream_end"); f.Text != "second" || f.MessageID == first.MessageID {
+	if f := c.NextSent("stream_end"); f.Text != "second" || f.MessageID == first.MessageID {
 		t.Errorf("read %+v", f)
 	}
-	h.wantHistory(row, "in handled go", "out sent one two", "out sent ", "out sent ", "out sent second")
-	for i, e := range h.history(row)[1:] {
+	h.WantHistory(row, "in handled go", "out sent one two", "out sent ", "out sent ", "out sent second")
+	for i, e := range h.History(row)[1:] {
 		var meta message.Meta
 		if err := json.Unmarshal(e.Meta, &meta); err != nil || e.Status != ledger.StatusCompleted || e.ReplyTo == 0 || meta.String("run_id") == "" || (meta.String("mode") == "tool") != (i == 1 || i == 2) {
 			t.Errorf("answer %d is kept as %+v with %s", i, e.Row, e.Meta)
@@ -112,30 +114,30 @@ func TestAGUIRun(t *testing.T) {
 	}
 
 	// The connection breaks: what was said stands, marked as broken.
-	c.send(say("c", "break"))
-	if body := receive(t, "the run", s.begun); strings.Count(body, `"role":`) != 6 || !strings.Contains(body, `"toolCallId":"t"`) {
+	c.Send(hosttest.Say("c", "break"))
+	if body := await.Value(t, "the run", s.begun); strings.Count(body, `"role":`) != 6 || !strings.Contains(body, `"toolCallId":"t"`) {
 		t.Errorf("asked with %s", body)
 	}
 	s.says(begins, adds("half"))
-	c.nextSent("stream")
+	c.NextSent("stream")
 	s.says("")
-	if f := c.nextSent("stream_end"); f.Text != "half" {
+	if f := c.NextSent("stream_end"); f.Text != "half" {
 		t.Errorf("read %+v", f)
 	}
-	if apology := c.nextSent("send"); !strings.HasPrefix(apology.Text, "Sorry") {
+	if apology := c.NextSent("send"); !strings.HasPrefix(apology.Text, "Sorry") {
 		t.Errorf("read %+v", apology)
 	}
-	eventually(t, "the question fails", func() bool { return h.last(row, ledger.In).State == ledger.Failed })
+	await.Until(t, "the question fails", func() bool { return h.Last(row, ledger.In).State == ledger.Failed })
 
 	// The user stops it: the request ends, and nothing is broken.
-	c.send(say("c", "stop"))
-	receive(t, "the run", s.begun)
+	c.Send(hosttest.Say("c", "stop"))
+	await.Value(t, "the run", s.begun)
 	s.says(begins, adds("as far as"))
-	c.nextSent("stream")
-	c.send(say("c", "/stop"))
-	receive(t, "the end of the request", s.gone)
-	eventually(t, "the question is handled", func() bool {
-		for _, e := range h.history(row) {
+	c.NextSent("stream")
+	c.Send(hosttest.Say("c", "/stop"))
+	await.Value(t, "the end of the request", s.gone)
+	await.Until(t, "the question is handled", func() bool {
+		for _, e := range h.History(row) {
 			if e.Text == "as far as" && e.Status == ledger.StatusCompleted {
 				return true
 			}
@@ -149,30 +151,30 @@ func TestAGUIRun(t *testing.T) {
 func TestAGUIInterrupted(t *testing.T) {
 	t.Parallel()
 	s, a := newScripted(t)
-	h := start(t, agents(map[string]hub.Agent{"model": a}))
-	row := h.channel("m", withAgent("model"))
-	c := h.attach11(t, row, "stream")
-	c.send(say("c", "first"))
-	receive(t, "the run", s.begun)
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"model": a}))
+	row := h.Channel("m", hosttest.WithAgent("model"))
+	c := h.Attach11(t, row, "stream")
+	c.Send(hosttest.Say("c", "first"))
+	await.Value(t, "the run", s.begun)
 	s.says(begins, adds("as far as"))
-	c.nextSent("stream")
-	c.send(say("c", "second"))
-	receive(t, "the end of the request", s.gone)
-	if f := c.nextSent("stream_end"); f.Text != "as far as" {
+	c.NextSent("stream")
+	c.Send(hosttest.Say("c", "second"))
+	await.Value(t, "the end of the request", s.gone)
+	if f := c.NextSent("stream_end"); f.Text != "as far as" {
 		t.Errorf("read %+v", f)
 	}
-	if body := receive(t, "another run", s.begun); !strings.Contains(body, `"second"`) || !strings.Contains(body, `"as far as"`) {
+	if body := await.Value(t, "another run", s.begun); !strings.Contains(body, `"second"`) || !strings.Contains(body, `"as far as"`) {
 		t.Errorf("asked with %s", body)
 	}
 	s.says(begins, adds("now"), ends, runFinished)
-	var f sent
-	for c.read(&f); f.Type == "stream"; c.read(&f) {
-		f = sent{}
+	var f hosttest.Sent
+	for c.Read(&f); f.Type == "stream"; c.Read(&f) {
+		f = hosttest.Sent{}
 	}
 	if f.Type != "stream_end" || f.Text != "now" {
 		t.Errorf("read %+v", f)
 	}
-	h.wantHistory(row, "in handled first", "out sent as far as", "in handled second", "out sent now")
+	h.WantHistory(row, "in handled first", "out sent as far as", "in handled second", "out sent now")
 }
 
 // An answer of a webhook may change an earlier message, and may come later by REST.
@@ -199,40 +201,40 @@ func TestWebhookTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.Close() })
-	h := start(t, agents(map[string]hub.Agent{"hook": a}))
-	row := h.channel("m", withAgent("hook"))
-	c := h.attach11(t, row, "update_message ack buttons")
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"hook": a}))
+	row := h.Channel("m", hosttest.WithAgent("hook"))
+	c := h.Attach11(t, row, "update_message ack buttons")
 
-	c.send(say("c", "first"))
-	receive(t, "the turn", turns)
+	c.Send(hosttest.Say("c", "first"))
+	await.Value(t, "the turn", turns)
 	answers <- `{"text":"Which?","buttons":[[{"text":"Red","value":"r"}]]}`
-	asked := c.nextSent("send_buttons")
-	c.send(`{"type":"message_ack","message_id":"` + asked.MessageID + `","ok":true,"preview_handle":"h1"}`)
-	eventually(t, "it is delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
+	asked := c.NextSent("send_buttons")
+	c.Send(`{"type":"message_ack","message_id":"` + asked.MessageID + `","ok":true,"preview_handle":"h1"}`)
+	await.Until(t, "it is delivered", func() bool { return h.Last(row, ledger.Out).State == ledger.Delivered })
 
-	c.send(press("c", "r"))
-	turn := receive(t, "the turn", turns)
+	c.Send(hosttest.Press("c", "r"))
+	turn := await.Value(t, "the turn", turns)
 	if turn.Text() != "r" || turn.Message.Metadata.String("action") != "r" || turn.Message.TurnIndex != 1 || turn.Message.SessionID == "" {
 		t.Errorf("turn %+v", turn)
 	}
-	status, body := h.ask("GET", "/channels/m/messages?conversation_id=c&cursor="+turn.HistoryCursor, "")
+	status, body := h.Ask("GET", "/channels/m/messages?conversation_id=c&cursor="+turn.HistoryCursor, "")
 	var list struct{ Messages []struct{ Text string } }
 	if err := json.Unmarshal([]byte(body), &list); err != nil || status != 200 || len(list.Messages) != 2 || list.Messages[1].Text != "first" {
 		t.Errorf("history: %d %s, %v", status, body, err)
 	}
 	answers <- `{"text":"Red it is.","update":{"message_id":"` + asked.MessageID + `"}}`
-	if f := c.nextSent("update_message"); f.Text != "Red it is." || f.PreviewHandle != "h1" {
+	if f := c.NextSent("update_message"); f.Text != "Red it is." || f.PreviewHandle != "h1" {
 		t.Errorf("read %+v", f)
 	} else {
-		c.send(`{"type":"message_ack","message_id":"` + f.MessageID + `","ok":true}`)
+		c.Send(`{"type":"message_ack","message_id":"` + f.MessageID + `","ok":true}`)
 	}
 
-	c.send(say("c", "later"))
-	turn = receive(t, "the turn", turns)
+	c.Send(hosttest.Say("c", "later"))
+	turn = await.Value(t, "the turn", turns)
 	answers <- ""
-	eventually(t, "the turn ends", func() bool { return h.last(row, ledger.In).State == ledger.Handled })
-	h.operator("POST", "/channels/m/messages", `{"conversation_id":"`+turn.ConversationID+`","text":"at last"}`, 202)
-	if f := c.nextSent("send"); f.Text != "at last" {
+	await.Until(t, "the turn ends", func() bool { return h.Last(row, ledger.In).State == ledger.Handled })
+	h.Operator("POST", "/channels/m/messages", `{"conversation_id":"`+turn.ConversationID+`","text":"at last"}`, 202)
+	if f := c.NextSent("send"); f.Text != "at last" {
 		t.Errorf("read %+v", f)
 	}
 }
@@ -260,15 +262,15 @@ func TestWebhookAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.Close() })
-	h := start(t, agents(map[string]hub.Agent{"hook": a}), func(s *setup) { s.retry = 200 * time.Millisecond })
-	row := h.channel("m", withAgent("hook"))
-	c := h.attach(t, row)
-	c.send(say("c", "one"), say("c", "two"))
-	c.want(answer("c", waitsNotice))
-	if !h.agentAway("m") {
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"hook": a}), func(s *hosttest.Setup) { s.Retry = 200 * time.Millisecond })
+	row := h.Channel("m", hosttest.WithAgent("hook"))
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("c", "one"), hosttest.Say("c", "two"))
+	c.Want(hosttest.Answer("c", waitsNotice))
+	if !agentAway(h, "m") {
 		t.Error("the channel's health does not say so")
 	}
 	there.Store(true)
-	c.want(answer("c", "heard: one"), answer("c", "heard: two"))
-	eventually(t, "it is back", func() bool { return !h.agentAway("m") })
+	c.Want(hosttest.Answer("c", "heard: one"), hosttest.Answer("c", "heard: two"))
+	await.Until(t, "it is back", func() bool { return !agentAway(h, "m") })
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -37,8 +38,8 @@ const echoCardButtons = echoCardText + `,"buttons":[` +
 
 func TestEchoFrames(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	frame := func(kind, rest string) string { return routed(kind, "c", rest) }
+	h := hosttest.Start(t)
+	frame := func(kind, rest string) string { return hosttest.Routed(kind, "c", rest) }
 	texts := func(list ...string) []string {
 		for i := range list {
 			list[i] = frame("send", list[i])
@@ -75,7 +76,7 @@ func TestEchoFrames(t *testing.T) {
 		want map[string][]string
 	}{
 		"text": {"", degraded},
-		"all": {allCaps, with(map[string][]string{
+		"all": {hosttest.AllCaps, with(map[string][]string{
 			"!card":         {frame("send_card", echoCard)},
 			"!buttons":      buttons,
 			"!image":        {frame("send_image", `"image":{"url":"http://pontoon.test/assets/echo.png","caption":"A pontoon bridge"}`)},
@@ -93,15 +94,15 @@ func TestEchoFrames(t *testing.T) {
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := h.attach(t, h.channel(name), tt.caps)
+			c := h.Attach(t, h.Channel(name), tt.caps)
 			for command, want := range tt.want {
-				c.send(say("c", command))
-				c.want(want...)
+				c.Send(hosttest.Say("c", command))
+				c.Want(want...)
 			}
-			c.send(say("c", "!Caps"), say("c", " !nothing of ours "))
-			c.want(tt.want["!caps"]...)
-			c.want(answer("c", "echo:  !nothing of ours "))
-			c.quiet()
+			c.Send(hosttest.Say("c", "!Caps"), hosttest.Say("c", " !nothing of ours "))
+			c.Want(tt.want["!caps"]...)
+			c.Want(hosttest.Answer("c", "echo:  !nothing of ours "))
+			c.Quiet()
 		})
 	}
 }
@@ -109,12 +110,12 @@ func TestEchoFrames(t *testing.T) {
 // What was shown as something else is noted in history.
 func TestDegradationNoted(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("noted")
-	c := h.attach(t, row)
-	c.send(say("c", "!card"))
-	c.mustNext()
-	out := h.history(row)[1]
+	h := hosttest.Start(t)
+	row := h.Channel("noted")
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("c", "!card"))
+	c.MustNext()
+	out := h.History(row)[1]
 	if got := string(out.Notes); got != `[{"from":"card","to":"text","reason":"capability not effective"}]` {
 		t.Errorf("notes = %s", got)
 	}
@@ -122,7 +123,7 @@ func TestDegradationNoted(t *testing.T) {
 
 func TestAllowList(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := hosttest.Start(t)
 	for name, tt := range map[string]struct {
 		accept   []string
 		declared string
@@ -131,32 +132,32 @@ func TestAllowList(t *testing.T) {
 		"no list":              {nil, "card file", "text,card,file"},
 		"a cut":                {[]string{"buttons", "file"}, "card buttons", "text,buttons"},
 		"nothing in common":    {[]string{"file"}, "card buttons", "text"},
-		"list of text alone":   {[]string{"text"}, allCaps, "text"},
+		"list of text alone":   {[]string{"text"}, hosttest.AllCaps, "text"},
 		"more than declared":   {wire.CapNames(), "typing", "text,typing"},
 		"unknown in both":      {[]string{"hologram"}, "card hologram", "text"},
 		"unknown declared too": {[]string{"card"}, "card hologram", "text,card"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row := h.channel("allow-"+quoteName(name), func(c *ledger.Channel) { c.Accept = tt.accept })
-			c := h.attach(t, row, tt.declared)
-			c.send(say("c", "!caps"))
-			c.want(answer("c", "caps: "+tt.want))
+			row := h.Channel("allow-"+quoteName(name), func(c *ledger.Channel) { c.Accept = tt.accept })
+			c := h.Attach(t, row, tt.declared)
+			c.Send(hosttest.Say("c", "!caps"))
+			c.Want(hosttest.Answer("c", "caps: "+tt.want))
 		})
 	}
 	t.Run("changed while attached", func(t *testing.T) {
-		row := h.channel("changed")
-		c := h.attach(t, row, "card buttons hologram")
-		if a, _ := h.hub.Attached(row.Key); !slices.Equal(a.Declared, []string{"card", "buttons", "hologram"}) {
+		row := h.Channel("changed")
+		c := h.Attach(t, row, "card buttons hologram")
+		if a, _ := h.Hub.Attached(row.Key); !slices.Equal(a.Declared, []string{"card", "buttons", "hologram"}) {
 			t.Errorf("declared %q", a.Declared)
 		}
-		c.send(say("c", "!caps"))
-		c.want(answer("c", "caps: text,card,buttons"))
-		h.operator("PATCH", "/channels/changed", `{"accept_capabilities":["buttons"]}`, 200)
-		c.send(say("c", "!caps"), say("c", "!card"))
-		c.want(answer("c", "caps: text,buttons"), routed("send_buttons", "c", echoCardButtons))
-		h.operator("PATCH", "/channels/changed", `{"accept_capabilities":[]}`, 200)
-		c.send(say("c", "!caps"))
-		c.want(answer("c", "caps: text,card,buttons"))
+		c.Send(hosttest.Say("c", "!caps"))
+		c.Want(hosttest.Answer("c", "caps: text,card,buttons"))
+		h.Operator("PATCH", "/channels/changed", `{"accept_capabilities":["buttons"]}`, 200)
+		c.Send(hosttest.Say("c", "!caps"), hosttest.Say("c", "!card"))
+		c.Want(hosttest.Answer("c", "caps: text,buttons"), hosttest.Routed("send_buttons", "c", echoCardButtons))
+		h.Operator("PATCH", "/channels/changed", `{"accept_capabilities":[]}`, 200)
+		c.Send(hosttest.Say("c", "!caps"))
+		c.Want(hosttest.Answer("c", "caps: text,card,buttons"))
 	})
 }
 
@@ -173,11 +174,11 @@ func quoteName(s string) string {
 // An operator's profile bounds what a 1.0 adapter is sent.
 func TestProfile(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("profile", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 12, MaxButtons: 2} })
-	c := h.attach(t, row, "buttons")
-	c.send(say("c", "one two three"))
-	c.want(answer("c", "echo: one"), answer("c", "two three"))
-	c.send(say("c", "!buttons"))
-	c.want(answer("c", "Pick one:"), answer("c", "[Yes] [No]"), answer("c", "[Help]"))
+	h := hosttest.Start(t)
+	row := h.Channel("profile", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 12, MaxButtons: 2} })
+	c := h.Attach(t, row, "buttons")
+	c.Send(hosttest.Say("c", "one two three"))
+	c.Want(hosttest.Answer("c", "echo: one"), hosttest.Answer("c", "two three"))
+	c.Send(hosttest.Say("c", "!buttons"))
+	c.Want(hosttest.Answer("c", "Pick one:"), hosttest.Answer("c", "[Yes] [No]"), hosttest.Answer("c", "[Help]"))
 }

@@ -8,16 +8,18 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // What an operator takes away ends at once, with a code that says: do not come
 // back.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := hosttest.Start(t)
 	tokenID := func(row ledger.Channel) int64 {
-		tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
+		tokens, err := h.Store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,24 +30,24 @@ func TestRevoked(t *testing.T) {
 		reason string
 	}{
 		"revoked": {func(row ledger.Channel) {
-			h.operator("DELETE", fmt.Sprintf("/channels/%s/tokens/%d", row.Name, tokenID(row)), "", 204)
+			h.Operator("DELETE", fmt.Sprintf("/channels/%s/tokens/%d", row.Name, tokenID(row)), "", 204)
 		}, "token revoked"},
-		"disabled": {func(row ledger.Channel) { h.operator("PATCH", "/channels/"+row.Name, `{"enabled":false}`, 200) }, "channel disabled"},
-		"deleted":  {func(row ledger.Channel) { h.operator("DELETE", "/channels/"+row.Name, "", 204) }, "channel deleted"},
-		"rotated":  {func(row ledger.Channel) { h.operator("POST", "/channels/"+row.Name+"/tokens", `{"overlap":"0s"}`, 201) }, "token expired"},
+		"disabled": {func(row ledger.Channel) { h.Operator("PATCH", "/channels/"+row.Name, `{"enabled":false}`, 200) }, "channel disabled"},
+		"deleted":  {func(row ledger.Channel) { h.Operator("DELETE", "/channels/"+row.Name, "", 204) }, "channel deleted"},
+		"rotated":  {func(row ledger.Channel) { h.Operator("POST", "/channels/"+row.Name+"/tokens", `{"overlap":"0s"}`, 201) }, "token expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			row, other := h.channel(name), h.channel("beside-"+name)
-			c, beside := h.attach(t, row), h.attach(t, other)
-			c.works()
+			row, other := h.Channel(name), h.Channel("beside-"+name)
+			c, beside := h.Attach(t, row), h.Attach(t, other)
+			c.Works()
 			tt.end(row)
-			c.wantClose(4003, tt.reason)
-			beside.works()
-			eventually(t, "detached", func() bool { return !h.attached(row) })
-			c = h.dial(t, credentials{})
-			c.send(registerFrame(tokenOf(row.Name)))
-			c.want(ackFailed("invalid token"))
-			c.wantClose(1008, "invalid token")
+			c.WantClose(4003, tt.reason)
+			beside.Works()
+			await.Until(t, "detached", func() bool { return !h.Attached(row) })
+			c = h.Dial(t, hosttest.Credentials{})
+			c.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)))
+			c.Want(hosttest.AckFailed("invalid token"))
+			c.WantClose(1008, "invalid token")
 		})
 	}
 }
@@ -53,65 +55,65 @@ func TestRevoked(t *testing.T) {
 // Of a channel's sessions only those of the older tokens end.
 func TestRotated(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("rotated")
-	c := h.attach(t, row)
-	h.operator("POST", "/channels/rotated/tokens", `{"token":"the-next-token-of-it","overlap":"1h"}`, 201)
-	c.works()
+	h := hosttest.Start(t)
+	row := h.Channel("rotated")
+	c := h.Attach(t, row)
+	h.Operator("POST", "/channels/rotated/tokens", `{"token":"the-next-token-of-it","overlap":"1h"}`, 201)
+	c.Works()
 	c = places{"-", "-", "-", "the-next-token-of-it"}.open(t, h)
-	c.want(ackOK)
-	h.operator("POST", "/channels/rotated/tokens", `{"token":"the-last-token-of-it","overlap":"2s"}`, 201)
-	c.works()
-	c.wantClose(4003, "token expired")
+	c.Want(hosttest.AckOK)
+	h.Operator("POST", "/channels/rotated/tokens", `{"token":"the-last-token-of-it","overlap":"2s"}`, 201)
+	c.Works()
+	c.WantClose(4003, "token expired")
 	c = places{"-", "-", "-", "the-last-token-of-it"}.open(t, h)
-	c.want(ackOK)
-	c.works()
+	c.Want(hosttest.AckOK)
+	c.Works()
 }
 
 // A token's own end ends the session too.
 func TestTokenExpiresWhileAttached(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("expires")
+	h := hosttest.Start(t)
+	row := h.Channel("expires")
 	secret := auth.NewCredential("lives-for-a-moment", time.Now().Add(3*time.Second))
-	if _, err := h.store.RotateCredential(t.Context(), ledger.OfChannel(row.Key), secret, time.Now().Add(time.Hour), ledger.Change{Actor: "test", Action: "test"}); err != nil {
+	if _, err := h.Store.RotateCredential(t.Context(), ledger.OfChannel(row.Key), secret, time.Now().Add(time.Hour), ledger.Change{Actor: "test", Action: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	c := places{"-", "-", "-", "lives-for-a-moment"}.open(t, h)
-	c.want(ackOK)
-	c.works()
-	c.wantClose(4003, "token expired")
+	c.Want(hosttest.AckOK)
+	c.Works()
+	c.WantClose(4003, "token expired")
 }
 
 // A host that stops writes what waits, then says that it will be back.
 func TestDraining(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.smallBuffer = true })
-	row := h.channel("draining")
-	c, idle := h.slow(t, row), h.attach(t, h.channel("idle"))
-	if n := h.burst(row, 100, 40_000); n != 100 {
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
+	row := h.Channel("draining")
+	c, idle := h.AttachSmall(t, row), h.Attach(t, h.Channel("idle"))
+	if n := h.Burst(row, 100, 40_000); n != 100 {
 		t.Fatalf("%d messages were taken", n)
 	}
 	var want []string
-	for _, e := range h.history(row) {
-		want = append(want, unasked("c", e.Text))
+	for _, e := range h.History(row) {
+		want = append(want, hosttest.Unasked("c", e.Text))
 	}
-	unregistered := h.dial(t, credentials{}) // now: it may stay so for ten seconds
+	unregistered := h.Dial(t, hosttest.Credentials{}) // now: it may stay so for ten seconds
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		h.stop()
+		h.Stop()
 	}()
-	idle.wantClose(1001, "the host is stopping")
-	unregistered.wantClose(1001, "the host is stopping")
-	c.want(want...)
-	c.wantClose(1001, "the host is stopping")
-	receive(t, "end of the host", stopped)
-	h = h.again()
-	h.attach(t, row).works()
-	for _, e := range h.history(row)[:100] {
+	idle.WantClose(1001, "the host is stopping")
+	unregistered.WantClose(1001, "the host is stopping")
+	c.Want(want...)
+	c.WantClose(1001, "the host is stopping")
+	await.Value(t, "end of the host", stopped)
+	h = h.Again()
+	h.Attach(t, row).Works()
+	for _, e := range h.History(row)[:100] {
 		if e.State != ledger.Sent {
-			t.Errorf("%.40s", line(e))
+			t.Errorf("%.40s", hosttest.Line(e))
 		}
 	}
 }
@@ -119,9 +121,9 @@ func TestDraining(t *testing.T) {
 // A host that stops, or is full, answers before the upgrade.
 func TestNoMoreConnections(t *testing.T) {
 	t.Parallel()
-	refused := func(t *testing.T, h *host) {
+	refused := func(t *testing.T, h *hosttest.Host) {
 		t.Helper()
-		_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+h.addr+"/api/v1/channels/bridge/ws", nil)
+		_, resp, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+h.Addr+"/api/v1/channels/bridge/ws", nil)
 		if err == nil {
 			t.Fatal("upgraded")
 		}
@@ -133,34 +135,32 @@ func TestNoMoreConnections(t *testing.T) {
 	if d := bridgeDefaults(); d.MaxSessions < 10_000 {
 		t.Errorf("default = %d", d.MaxSessions)
 	}
-	h := start(t, func(s *setup) { s.bridge.MaxSessions = 2 })
-	row := h.channel("full")
-	c, unregistered := h.attach(t, row), h.dial(t, credentials{})
-	eventually(t, "the second is counted", h.slots.Full)
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.Bridge.MaxSessions = 2 })
+	row := h.Channel("full")
+	c, unregistered := h.Attach(t, row), h.Dial(t, hosttest.Credentials{})
+	await.Until(t, "the second is counted", h.Slots.Full)
 	refused(t, h)
-	c.works()
-	_ = unregistered.ws.Close()
-	eventually(t, "there is room", func() bool { return !h.slots.Full() })
-	h.attach(t, row).works()
-	h.slots.Close()
+	c.Works()
+	_ = unregistered.WS.Close()
+	await.Until(t, "there is room", func() bool { return !h.Slots.Full() })
+	h.Attach(t, row).Works()
+	h.Slots.Close()
 	refused(t, h)
 }
 
 // A defect in one session costs that session, and frees its slot.
 func TestSessionPanics(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row, other := h.channel("panics"), h.channel("other")
-	beside := h.attach(t, other)
-	h.log.mu.Lock()
-	h.log.panic = "adapter attached channel=panics"
-	h.log.mu.Unlock()
-	c := h.dial(t, credentials{})
-	c.send(registerFrame(tokenOf(row.Name)))
-	if _, code := c.rest(); code != 1013 {
+	h := hosttest.Start(t)
+	row, other := h.Channel("panics"), h.Channel("other")
+	beside := h.Attach(t, other)
+	h.Log.PanicAt("adapter attached channel=panics")
+	c := h.Dial(t, hosttest.Credentials{})
+	c.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)))
+	if _, code := c.Rest(); code != 1013 {
 		t.Errorf("closed with %d, want 1013", code)
 	}
-	eventually(t, "slot is free", func() bool { return !h.attached(row) })
-	beside.works()
-	h.attach(t, row).works()
+	await.Until(t, "slot is free", func() bool { return !h.Attached(row) })
+	beside.Works()
+	h.Attach(t, row).Works()
 }

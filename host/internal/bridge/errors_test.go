@@ -2,34 +2,35 @@ package bridge_test
 
 import (
 	"bytes"
-	"database/sql"
+	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // Every refusal is answered, names its field, and the connection lives on.
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("errors")
-	c := h.attach(t, row)
+	h := hosttest.Start(t)
+	row := h.Channel("errors")
+	c := h.Attach(t, row)
 	long := strings.Repeat("x", 4097)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for _, tt := range []struct{ name, frame, code, ref, named string }{
 		{"text that is no JSON", `hello`, "bad_json", "", "frame"},
 		{"cut off", `{"type":"message","message_id":"m1"`, "bad_json", "", "frame"},
 		{"empty", ``, "bad_json", "", "empty"},
-		{"byte order mark", "\ufeff" + say("c", "x"), "bad_json", "", "byte order mark"},
-		{"trailing bytes", say("c", "x") + "x", "bad_json", "", "frame"},
-		{"two objects", say("c", "x") + say("c", "y"), "bad_json", "", "frame"},
+		{"byte order mark", "\ufeff" + hosttest.Say("c", "x"), "bad_json", "", "byte order mark"},
+		{"trailing bytes", hosttest.Say("c", "x") + "x", "bad_json", "", "frame"},
+		{"two objects", hosttest.Say("c", "x") + hosttest.Say("c", "y"), "bad_json", "", "frame"},
 		{"unknown escape", `{"type":"message","text":"\q"}`, "bad_json", "", "frame"},
 		{"control character", "{\"type\":\"message\",\"text\":\"a\nb\"}", "bad_json", "", "frame"},
 		{"trailing comma", `{"type":"ping",}`, "bad_json", "", "frame"},
@@ -88,36 +89,36 @@ func TestErrors(t *testing.T) {
 		{"upload", `{"type":"upload"}`, "not_supported", "", "upload"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c.send(tt.frame)
-			c.wantError(tt.code, tt.ref, tt.named)
-			c.quiet()
+			c.Send(tt.frame)
+			c.WantError(tt.code, tt.ref, tt.named)
+			c.Quiet()
 		})
 	}
-	if n := len(h.history(row)); n != 0 {
+	if n := len(h.History(row)); n != 0 {
 		t.Errorf("%d messages are stored, want none", n)
 	}
 	t.Run("just within", func(t *testing.T) {
 		id := long[1:]
-		c.send(`{"type":"message","text":"x","session_key":"` + id + `","conversation_id":"` + id + `","user_id":"` + id + `","user_name":"` + id + `","message_id":"` + id + `"}`)
-		c.want(`{"type":"send","session_key":"` + id + `","conversation_id":"` + id + `","reply_ctx":null,"text":"echo: x"}`)
-		c.send(`{"type":"message","text":"x","conversation_id":"c","reply_ctx":` + deep(9_999) + `}`)
-		c.want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":` + deep(9_999) + `,"text":"echo: x"}`)
+		c.Send(`{"type":"message","text":"x","session_key":"` + id + `","conversation_id":"` + id + `","user_id":"` + id + `","user_name":"` + id + `","message_id":"` + id + `"}`)
+		c.Want(`{"type":"send","session_key":"` + id + `","conversation_id":"` + id + `","reply_ctx":null,"text":"echo: x"}`)
+		c.Send(`{"type":"message","text":"x","conversation_id":"c","reply_ctx":` + deep(9_999) + `}`)
+		c.Want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":` + deep(9_999) + `,"text":"echo: x"}`)
 	})
 }
 
 func TestRateLimited(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.rate = 20 })
-	row := h.channel("rate")
-	c := h.attach(t, row)
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.Rate = 20 })
+	row := h.Channel("rate")
+	c := h.Attach(t, row)
 	var all [][]byte
 	for range 50 {
-		all = append(all, frame(true, opText, `{"type":"ping","message_id":"m1"}`))
+		all = append(all, hosttest.RawFrame(true, hosttest.OpText, `{"type":"ping","message_id":"m1"}`))
 	}
-	c.raw(bytes.Join(all, nil))
+	c.Raw(bytes.Join(all, nil))
 	pongs, refused := 0, 0
 	for range all {
-		got := c.mustNext()
+		got := c.MustNext()
 		switch {
 		case got == `{"type":"pong"}`:
 			pongs++
@@ -133,11 +134,11 @@ func TestRateLimited(t *testing.T) {
 	// Coming back does not help, an operator does.
 	refusals := func(pings int, text string) {
 		t.Helper()
-		c := h.attach(t, row)
-		c.raw(bytes.Join(slices.Repeat(all[:1], pings), nil))
+		c := h.Attach(t, row)
+		c.Raw(bytes.Join(slices.Repeat(all[:1], pings), nil))
 		found := false
 		for range pings {
-			found = strings.Contains(c.mustNext(), text) || found
+			found = strings.Contains(c.MustNext(), text) || found
 		}
 		if !found {
 			t.Errorf("of %d frames none was refused with %q", pings, text)
@@ -145,17 +146,17 @@ func TestRateLimited(t *testing.T) {
 	}
 	refusals(40, "more than 20 frames a second")
 	row.Rate = 100
-	h.hub.Update(row)
+	h.Hub.Update(row)
 	refusals(400, "more than 100 frames a second")
 	row.Rate = 0
-	h.hub.Update(row)
-	c = h.attach(t, row)
+	h.Hub.Update(row)
+	c = h.Attach(t, row)
 	// A refused message is not stored; later there is room again.
-	eventually(t, "message is taken", func() bool {
-		c.send(say("c", "again"))
-		return c.mustNext() == answer("c", "echo: again")
+	await.Until(t, "message is taken", func() bool {
+		c.Send(hosttest.Say("c", "again"))
+		return c.MustNext() == hosttest.Answer("c", "echo: again")
 	})
-	h.wantHistory(row, "in handled again", "out sent echo: again")
+	h.WantHistory(row, "in handled again", "out sent echo: again")
 	if hub.DefaultRate != 20_000 {
 		t.Errorf("default = %d", hub.DefaultRate)
 	}
@@ -164,110 +165,96 @@ func TestRateLimited(t *testing.T) {
 // A conversation has at most 256 messages that wait for an answer.
 func TestRateLimitedByWaitingTurns(t *testing.T) {
 	t.Parallel()
-	slow := newHeld()
-	h := start(t, agents(map[string]hub.Agent{"held": slow}))
-	row := h.channel("waiting", withAgent("held"))
-	c := h.attach(t, row)
+	slow := hosttest.NewHeld()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
+	row := h.Channel("waiting", hosttest.WithAgent("held"))
+	c := h.Attach(t, row)
 	for range 256 {
-		c.send(say("c", "x"))
+		c.Send(hosttest.Say("c", "x"))
 	}
-	c.send(`{"type":"message","session_key":"k","conversation_id":"c","text":"one too many","message_id":"m257"}`)
-	c.wantError("rate_limited", "m257", "256")
-	c.send(say("d", "another conversation"))
-	eventually(t, "258th frame is stored", func() bool { return len(h.history(row)) == 257 })
-	receive(t, "turn", slow.turns)
-	receive(t, "turn", slow.turns)
-	h.operator("PATCH", "/channels/waiting", `{"agent":"echo"}`, 200)
+	c.Send(`{"type":"message","session_key":"k","conversation_id":"c","text":"one too many","message_id":"m257"}`)
+	c.WantError("rate_limited", "m257", "256")
+	c.Send(hosttest.Say("d", "another conversation"))
+	await.Until(t, "258th frame is stored", func() bool { return len(h.History(row)) == 257 })
+	await.Value(t, "turn", slow.Turns)
+	await.Value(t, "turn", slow.Turns)
+	h.Operator("PATCH", "/channels/waiting", `{"agent":"echo"}`, 200)
 	for range 2 {
-		slow.answers <- "done"
+		slow.Answers <- "done"
 	}
 	// The rest, in order, by whom the channel is routed to now.
 	got := map[string]int{}
 	for range 257 {
-		got[c.mustNext()]++
+		got[c.MustNext()]++
 	}
-	if got[answer("c", "echo: x")] != 255 || got[answer("c", "done")] != 1 || got[answer("d", "done")] != 1 {
+	if got[hosttest.Answer("c", "echo: x")] != 255 || got[hosttest.Answer("c", "done")] != 1 || got[hosttest.Answer("d", "done")] != 1 {
 		t.Errorf("read %v", got)
 	}
 }
 
 func TestStorageUnavailable(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.store.BusyTimeout = 300 * time.Millisecond })
-	row := h.channel("storage")
-	c := h.attach(t, row)
-	c.works()
-	unlock := lockStore(t, h)
-	c.send(`{"type":"message","text":"lost","conversation_id":"c","message_id":"m1"}`)
-	c.wantError("storage_unavailable", "m1", "again")
-	c.send(`{"type":"card_action","action":"lost","conversation_id":"c"}`)
-	c.wantError("storage_unavailable", "", "again")
-	c.send(say("new conversation", "lost"), `{"type":"ping"}`)
-	c.want(`{"type":"pong"}`) // it needs no storage
-	c.wantError("storage_unavailable", "", "again")
-	if _, err := h.send(row, "c", "lost"); !errors.Is(err, ledger.ErrUnavailable) {
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.Store.BusyTimeout = 300 * time.Millisecond })
+	row := h.Channel("storage")
+	c := h.Attach(t, row)
+	c.Works()
+	unlock := hosttest.LockStore(t, h.Dir)
+	c.Send(`{"type":"message","text":"lost","conversation_id":"c","message_id":"m1"}`)
+	c.WantError("storage_unavailable", "m1", "again")
+	c.Send(`{"type":"card_action","action":"lost","conversation_id":"c"}`)
+	c.WantError("storage_unavailable", "", "again")
+	c.Send(hosttest.Say("new conversation", "lost"), `{"type":"ping"}`)
+	c.Want(`{"type":"pong"}`) // it needs no storage
+	c.WantError("storage_unavailable", "", "again")
+	if _, err := h.Send(row, "c", "lost"); !errors.Is(err, ledger.ErrUnavailable) {
 		t.Errorf("Send = %v, want %v", err, ledger.ErrUnavailable)
 	}
 	unlock()
-	c.send(say("c", "kept"))
-	c.want(answer("c", "echo: kept"))
-	c.send(say("new conversation", "kept"))
-	c.want(answer("new conversation", "echo: kept"))
-	h.wantHistory(row, "in handled does it work?", "out sent echo: does it work?",
+	c.Send(hosttest.Say("c", "kept"))
+	c.Want(hosttest.Answer("c", "echo: kept"))
+	c.Send(hosttest.Say("new conversation", "kept"))
+	c.Want(hosttest.Answer("new conversation", "echo: kept"))
+	h.WantHistory(row, "in handled does it work?", "out sent echo: does it work?",
 		"in handled kept", "out sent echo: kept", "in handled kept", "out sent echo: kept")
 }
 
-// lockStore holds the database's write lock, as another program might.
-func lockStore(t *testing.T, h *host) (unlock func()) {
-	t.Helper()
-	other, err := sql.Open("sqlite", "file:"+filepath.Join(h.dir, sqlite.File)+"?_pragma=busy_timeout(5000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	other.SetMaxOpenConns(1)
-	if _, err := other.Exec("BEGIN EXCLUSIVE"); err != nil {
-		t.Fatal(err)
-	}
-	done := false
-	unlock = func() {
-		if done {
-			return
-		}
-		done = true
-		if _, err := other.Exec("ROLLBACK"); err != nil {
-			t.Error(err)
-		}
-		_ = other.Close()
-	}
-	t.Cleanup(unlock)
-	return unlock
-}
+// panicking panics wherever it is called.
+type panicking struct{}
+
+func (a panicking) Handle(context.Context, hub.Turn, hub.Reply) error { panic("agent in Handle") }
+
+// purePanic panics when asked for an answer in the question's commit.
+type purePanic struct{ panicking }
+
+func (purePanic) Answer(*hub.Turn) ([]message.Message, bool) { panic("agent in Answer") }
+
+var _ hub.Pure = purePanic{}
 
 func TestAgentPanics(t *testing.T) {
 	t.Parallel()
-	h := start(t, agents(map[string]hub.Agent{"pure": purePanic{}, "handle": panicking{}, "fails": failing{errors.New("no idea")}}))
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"pure": purePanic{}, "handle": panicking{}, "fails": hosttest.Failing{Err: errors.New("no idea")}}))
 	const sorry = "Sorry, no answer could be made. Please try again."
 	t.Run("in Answer", func(t *testing.T) {
-		row := h.channel("pure", withAgent("pure"))
-		c := h.attach(t, row)
-		c.send(`{"type":"message","text":"x","message_id":"m1"}`)
-		c.wantError("internal", "m1", "agent")
-		c.send(say("c", "/stop")) // commands go on
-		c.want(answer("c", "Nothing is running."))
-		h.wantHistory(row, "in handled /stop", "out sent Nothing is running.")
+		row := h.Channel("pure", hosttest.WithAgent("pure"))
+		c := h.Attach(t, row)
+		c.Send(`{"type":"message","text":"x","message_id":"m1"}`)
+		c.WantError("internal", "m1", "agent")
+		c.Send(hosttest.Say("c", "/stop")) // commands go on
+		c.Want(hosttest.Answer("c", "Nothing is running."))
+		h.WantHistory(row, "in handled /stop", "out sent Nothing is running.")
 	})
 	for name, reason := range map[string]string{"handle": "unknown_outcome", "fails": "unknown_outcome"} {
 		t.Run(name, func(t *testing.T) {
-			row := h.channel(name, withAgent(name))
-			c := h.attach(t, row)
-			c.send(say("c", "x"))
-			c.want(answer("c", sorry))
-			h.wantHistory(row, "in failed/"+reason+" x", "out sent "+sorry)
-			c.send(say("c", "/notify off"))
-			c.want(answer("c", "Notices are off."))
-			c.send(say("c", "y"))
-			h.wantHistory(row, "in failed/"+reason+" x", "out sent "+sorry, "in handled /notify off", "out sent Notices are off.", "in failed/"+reason+" y")
-			c.quiet()
+			row := h.Channel(name, hosttest.WithAgent(name))
+			c := h.Attach(t, row)
+			c.Send(hosttest.Say("c", "x"))
+			c.Want(hosttest.Answer("c", sorry))
+			h.WantHistory(row, "in failed/"+reason+" x", "out sent "+sorry)
+			c.Send(hosttest.Say("c", "/notify off"))
+			c.Want(hosttest.Answer("c", "Notices are off."))
+			c.Send(hosttest.Say("c", "y"))
+			h.WantHistory(row, "in failed/"+reason+" x", "out sent "+sorry, "in handled /notify off", "out sent Notices are off.", "in failed/"+reason+" y")
+			c.Quiet()
 		})
 	}
 }

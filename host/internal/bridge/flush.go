@@ -169,7 +169,9 @@ func (n *Session) Retire() []hub.Parcel {
 	return left
 }
 
-// shut closes the connection once what waits is written; the first reason counts.
+// shut closes the connection once what waits is written, or at once if its token
+// has ended: an adapter that reads slowly could else stay for as long as it likes.
+// The first reason counts.
 func (n *Session) shut(code wire.CloseCode, why string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -183,8 +185,19 @@ func (n *Session) close(code wire.CloseCode, why string) {
 	}
 	n.code, n.why = code, why
 	n.hasRoom()
+	if n.revoked() && n.flushing && !n.dead {
+		n.cut = make(chan struct{})
+		go func() { // Session.end waits for it
+			defer close(n.cut)
+			_ = n.conn.Close(code, why) // which ends a write that hangs
+		}()
+		return
+	}
 	n.start()
 }
+
+// revoked reports that nothing is written any more. The mutex must be held.
+func (n *Session) revoked() bool { return n.code == wire.CloseRevoked }
 
 // start runs the flusher if none runs. The mutex must be held.
 func (n *Session) start() {
@@ -214,7 +227,7 @@ func (n *Session) flush(done chan struct{}) {
 func (n *Session) flushOnce() bool {
 	n.mu.Lock()
 	items := n.queue
-	if len(items) == 0 {
+	if len(items) == 0 || n.revoked() {
 		n.flushing = false
 		code, why := n.code, n.why
 		n.dead = n.dead || code != 0 // nothing comes after the close frame

@@ -8,7 +8,9 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 const maxFrame = 262_144
@@ -20,59 +22,59 @@ func padded(frame string, n int) string {
 
 func TestFrameSize(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("size", withAgent(hub.AgentNone))
-	register := `{"type":"register","token":` + quote(tokenOf(row.Name)) + `,"metadata":{"pad":"X"}}`
-	ways := map[string]func(c *client, text string){
-		"whole":  func(c *client, text string) { c.raw(frame(true, opText, text)) },
-		"binary": func(c *client, text string) { c.raw(frame(true, opBinary, text)) },
-		"fragmented": func(c *client, text string) {
-			c.raw(fragments(opText, text, 5)...)
+	h := hosttest.Start(t)
+	row := h.Channel("size", hosttest.WithAgent(hub.AgentNone))
+	register := `{"type":"register","token":` + hosttest.Quote(hosttest.TokenOf(row.Name)) + `,"metadata":{"pad":"X"}}`
+	ways := map[string]func(c *hosttest.Client, text string){
+		"whole":  func(c *hosttest.Client, text string) { c.Raw(hosttest.RawFrame(true, hosttest.OpText, text)) },
+		"binary": func(c *hosttest.Client, text string) { c.Raw(hosttest.RawFrame(true, hosttest.OpBinary, text)) },
+		"fragmented": func(c *hosttest.Client, text string) {
+			c.Raw(hosttest.Fragments(hosttest.OpText, text, 5)...)
 		},
-		"last fragment of one byte": func(c *client, text string) {
-			c.raw(frame(false, opText, text[:len(text)-1]), frame(true, opPing, "p"), frame(true, opContinuation, text[len(text)-1:]))
+		"last fragment of one byte": func(c *hosttest.Client, text string) {
+			c.Raw(hosttest.RawFrame(false, hosttest.OpText, text[:len(text)-1]), hosttest.RawFrame(true, hosttest.OpPing, "p"), hosttest.RawFrame(true, hosttest.OpContinuation, text[len(text)-1:]))
 		},
 	}
 	for name, write := range ways {
 		t.Run(name, func(t *testing.T) {
-			c := h.dial(t, credentials{})
+			c := h.Dial(t, hosttest.Credentials{})
 			write(c, padded(register, maxFrame))
-			c.want(ackOK)
-			text := padded(say("c", "X"), maxFrame)
-			before := len(h.history(row))
+			c.Want(hosttest.AckOK)
+			text := padded(hosttest.Say("c", "X"), maxFrame)
+			before := len(h.History(row))
 			write(c, text)
-			c.quiet()
-			eventually(t, "message is stored", func() bool { return len(h.history(row)) == before+1 })
-			if got := h.history(row)[before]; !strings.Contains(text, `"`+got.Text+`"`) || len(got.Text) < maxFrame-200 {
+			c.Quiet()
+			await.Until(t, "message is stored", func() bool { return len(h.History(row)) == before+1 })
+			if got := h.History(row)[before]; !strings.Contains(text, `"`+got.Text+`"`) || len(got.Text) < maxFrame-200 {
 				t.Errorf("stored %d bytes of text", len(got.Text))
 			}
-			write(c, padded(say("c", "X"), maxFrame+1))
-			c.wantClose(1009, "")
+			write(c, padded(hosttest.Say("c", "X"), maxFrame+1))
+			c.WantClose(1009, "")
 
-			c = h.dial(t, credentials{})
+			c = h.Dial(t, hosttest.Credentials{})
 			write(c, padded(register, maxFrame+1))
-			c.wantClose(1009, "")
-			if n := len(h.history(row)); n != before+1 {
+			c.WantClose(1009, "")
+			if n := len(h.History(row)); n != before+1 {
 				t.Errorf("%d messages are stored, want %d", n, before+1)
 			}
 		})
 	}
 	t.Run("announced only", func(t *testing.T) {
-		c := h.attach(t, row)
-		c.raw(frame(true, opText, strings.Repeat("x", maxFrame+1))[:20])
-		c.wantClose(1009, "")
+		c := h.Attach(t, row)
+		c.Raw(hosttest.RawFrame(true, hosttest.OpText, strings.Repeat("x", maxFrame+1))[:20])
+		c.WantClose(1009, "")
 	})
 }
 
 // What waits behind a frame that is too large goes with the connection.
 func TestFrameSizeEndsConnection(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("ends")
-	c := h.attach(t, row)
-	c.raw(frame(true, opText, say("c", "before")), frame(true, opText, strings.Repeat("x", maxFrame+1)), frame(true, opText, say("c", "behind")))
+	h := hosttest.Start(t)
+	row := h.Channel("ends")
+	c := h.Attach(t, row)
+	c.Raw(hosttest.RawFrame(true, hosttest.OpText, hosttest.Say("c", "before")), hosttest.RawFrame(true, hosttest.OpText, strings.Repeat("x", maxFrame+1)), hosttest.RawFrame(true, hosttest.OpText, hosttest.Say("c", "behind")))
 	for {
-		if _, err := c.next(); err != nil {
+		if _, err := c.Next(); err != nil {
 			var closed *websocket.CloseError
 			if !errors.As(err, &closed) || closed.Code != 1009 {
 				t.Fatalf("ended with %v, want 1009", err)
@@ -80,29 +82,29 @@ func TestFrameSizeEndsConnection(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "adapter is detached", func() bool { return !h.attached(row) })
-	for _, e := range h.history(row) {
+	await.Until(t, "adapter is detached", func() bool { return !h.Attached(row) })
+	for _, e := range h.History(row) {
 		if strings.Contains(e.Text, "behind") {
-			t.Errorf("stored %q", line(e))
+			t.Errorf("stored %q", hosttest.Line(e))
 		}
 	}
-	h.attach(t, row).works()
+	h.Attach(t, row).Works()
 }
 
 // An answer larger than a frame comes in several frames.
 func TestFrameSizeOfAnswer(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	c := h.attach(t, h.channel("split"))
+	h := hosttest.Start(t)
+	c := h.Attach(t, h.Channel("split"))
 	text := strings.TrimSpace(strings.Repeat("word ", 52_000))
-	c.send(say("c", text))
+	c.Send(hosttest.Say("c", text))
 	var words []string
 	for len(words) < 52_001 {
-		got := c.mustNext()
+		got := c.MustNext()
 		if len(got) > maxFrame {
 			t.Fatalf("frame of %d bytes", len(got))
 		}
-		_, rest, ok := strings.Cut(got, routed("send", "c", `"text":"`)[:len(routed("send", "c", `"text":"`))-1])
+		_, rest, ok := strings.Cut(got, hosttest.Routed("send", "c", `"text":"`)[:len(hosttest.Routed("send", "c", `"text":"`))-1])
 		if !ok {
 			t.Fatalf("read %.200s", got)
 		}
@@ -111,13 +113,13 @@ func TestFrameSizeOfAnswer(t *testing.T) {
 	if got := strings.Join(words, " "); got != "echo: "+text {
 		t.Errorf("read %d words, %.40q …", len(words), got)
 	}
-	c.works()
+	c.Works()
 }
 
 func TestInvalidUTF8(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("utf8", withAgent(hub.AgentNone))
+	h := hosttest.Start(t)
+	row := h.Channel("utf8", hosttest.WithAgent(hub.AgentNone))
 	const reason = "frame is not valid UTF-8"
 	for name, bad := range map[string]string{
 		"lone byte":       "\xff",
@@ -126,29 +128,29 @@ func TestInvalidUTF8(t *testing.T) {
 		"surrogate":       "\xed\xa0\x80",
 		"above the range": "\xf4\x90\x80\x80",
 	} {
-		text := strings.Replace(say("c", "X"), "X", bad, 1)
+		text := strings.Replace(hosttest.Say("c", "X"), "X", bad, 1)
 		if !strings.Contains(text, bad) {
 			t.Fatal("the frame is not what it should be")
 		}
-		for kind, op := range map[string]byte{"text": opText, "binary": opBinary} {
+		for kind, op := range map[string]byte{"text": hosttest.OpText, "binary": hosttest.OpBinary} {
 			t.Run(name+" "+kind, func(t *testing.T) {
-				c := h.attach(t, row)
-				c.raw(frame(true, op, text))
-				c.wantClose(1007, reason)
+				c := h.Attach(t, row)
+				c.Raw(hosttest.RawFrame(true, op, text))
+				c.WantClose(1007, reason)
 			})
 			t.Run(name+" "+kind+" fragmented", func(t *testing.T) {
-				c := h.attach(t, row)
-				c.raw(fragments(op, text, len(text))...)
-				c.wantClose(1007, reason)
+				c := h.Attach(t, row)
+				c.Raw(hosttest.Fragments(op, text, len(text))...)
+				c.WantClose(1007, reason)
 			})
 			t.Run(name+" "+kind+" before register", func(t *testing.T) {
-				c := h.dial(t, credentials{header: http.Header{"X-Bridge-Token": {tokenOf(row.Name)}}})
-				c.raw(frame(true, op, `{"type":"register","platform":"`+bad+`"}`))
-				c.wantClose(1007, reason)
+				c := h.Dial(t, hosttest.Credentials{Header: http.Header{"X-Bridge-Token": {hosttest.TokenOf(row.Name)}}})
+				c.Raw(hosttest.RawFrame(true, op, `{"type":"register","platform":"`+bad+`"}`))
+				c.WantClose(1007, reason)
 			})
 		}
 	}
-	if n := len(h.history(row)); n != 0 {
+	if n := len(h.History(row)); n != 0 {
 		t.Errorf("%d messages are stored, want none", n)
 	}
 }
@@ -156,17 +158,17 @@ func TestInvalidUTF8(t *testing.T) {
 // A character may be cut by a fragment's end.
 func TestCharacterAcrossFragments(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	c := h.attach(t, h.channel("cut"))
-	text := say("c", "Grüße, 世界 🌉")
-	c.raw(fragments(opText, text, len(text))...)
-	c.want(answer("c", "echo: Grüße, 世界 🌉"))
+	h := hosttest.Start(t)
+	c := h.Attach(t, h.Channel("cut"))
+	text := hosttest.Say("c", "Grüße, 世界 🌉")
+	c.Raw(hosttest.Fragments(hosttest.OpText, text, len(text))...)
+	c.Want(hosttest.Answer("c", "echo: Grüße, 世界 🌉"))
 }
 
 func TestLeniency(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	c := h.attach(t, h.channel("lenient"))
+	h := hosttest.Start(t)
+	c := h.Attach(t, h.Channel("lenient"))
 	message := func(fields string) string {
 		return `{"type":"message","session_key":"k","conversation_id":"c","reply_ctx":"r",` + fields + `}`
 	}
@@ -188,18 +190,18 @@ func TestLeniency(t *testing.T) {
 		"odd spacing":                {"\n { \"text\"\t:\r\"x\" , \"type\" : \"message\",\"session_key\":\"k\" ,\"conversation_id\": \"c\", \"reply_ctx\" : \"r\" }\n\n", "x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.send(tt.frame)
-			c.want(answer("c", "echo: "+tt.want))
+			c.Send(tt.frame)
+			c.Want(hosttest.Answer("c", "echo: "+tt.want))
 		})
 	}
 	t.Run("pong and register_ack are ignored", func(t *testing.T) {
-		c.send(`{"type":"pong"}`, ackOK, ackFailed("no"), `{"type":"pong","ok":5,"text":7}`)
-		c.works()
+		c.Send(`{"type":"pong"}`, hosttest.AckOK, hosttest.AckFailed("no"), `{"type":"pong","ok":5,"text":7}`)
+		c.Works()
 	})
 	t.Run("binary", func(t *testing.T) {
-		if err := c.ws.WriteMessage(websocket.BinaryMessage, []byte(say("c", "binary"))); err != nil {
+		if err := c.WS.WriteMessage(websocket.BinaryMessage, []byte(hosttest.Say("c", "binary"))); err != nil {
 			t.Fatal(err)
 		}
-		c.want(answer("c", "echo: binary"))
+		c.Want(hosttest.Answer("c", "echo: binary"))
 	})
 }

@@ -7,20 +7,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // lastAck is what the channel's health says of the last acknowledgement; nil = none.
-func (h *host) lastAck(name string) *time.Time {
-	h.t.Helper()
+func lastAck(h *hosttest.Host, name string) *time.Time {
+	h.T.Helper()
 	var c struct {
 		Health struct {
 			LastAckAt *time.Time `json:"last_ack_at"`
 		}
 	}
-	if status, answer := h.ask("GET", "/channels/"+name, ""); status != 200 || json.Unmarshal([]byte(answer), &c) != nil {
-		h.t.Fatalf("channel %s: %d %s", name, status, answer)
+	if status, answer := h.Ask("GET", "/channels/"+name, ""); status != 200 || json.Unmarshal([]byte(answer), &c) != nil {
+		h.T.Fatalf("channel %s: %d %s", name, status, answer)
 	}
 	return c.Health.LastAckAt
 }
@@ -28,31 +30,31 @@ func (h *host) lastAck(name string) *time.Time {
 // When an adapter last confirmed a message is known after a restart too.
 func TestLastAckOutlivesTheHost(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("acked")
-	plain := h.channel("plain")
-	c := h.attach11(t, row, "ack")
-	if at := h.lastAck("acked"); at != nil {
+	h := hosttest.Start(t)
+	row := h.Channel("acked")
+	plain := h.Channel("plain")
+	c := h.Attach11(t, row, "ack")
+	if at := lastAck(h, "acked"); at != nil {
 		t.Errorf("acknowledged at %s, before anything was sent", at)
 	}
-	h.mustSend(row, "c", "one")
-	c.ok(c.nextSent("send").MessageID)
-	eventually(t, "delivered", func() bool { return h.last(row, ledger.Out).State == ledger.Delivered })
-	h.mustSend(row, "c", "two") // on its way when the host stops
-	c.nextSent("send")
-	p := h.attach(t, plain)
-	p.works()
-	before := h.lastAck("acked")
+	h.MustSend(row, "c", "one")
+	c.OK(c.NextSent("send").MessageID)
+	await.Until(t, "delivered", func() bool { return h.Last(row, ledger.Out).State == ledger.Delivered })
+	h.MustSend(row, "c", "two") // on its way when the host stops
+	c.NextSent("send")
+	p := h.Attach(t, plain)
+	p.Works()
+	before := lastAck(h, "acked")
 	if before == nil {
 		t.Fatal("not acknowledged")
 	}
 
-	h = h.again()
-	after := h.lastAck("acked")
+	h = h.Again()
+	after := lastAck(h, "acked")
 	if after == nil || after.Sub(*before).Abs() > time.Minute {
 		t.Errorf("acknowledged at %v, after a restart at %v", before, after)
 	}
-	if at := h.lastAck("plain"); at != nil {
+	if at := lastAck(h, "plain"); at != nil {
 		t.Errorf("an adapter of 1.0 acknowledged at %s", at)
 	}
 }
@@ -60,12 +62,12 @@ func TestLastAckOutlivesTheHost(t *testing.T) {
 // A text that is there counts, also an empty one.
 func TestSendEmptyText(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	c := h.attach(t, h.channel("empty"))
-	h.operator("POST", "/channels/empty/messages", `{"conversation_id":"c","text":""}`, 202)
-	c.want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":null,"text":""}`)
-	h.operator("POST", "/channels/empty/messages", `{"conversation_id":"c"}`, 422)
-	c.quiet()
+	h := hosttest.Start(t)
+	c := h.Attach(t, h.Channel("empty"))
+	h.Operator("POST", "/channels/empty/messages", `{"conversation_id":"c","text":""}`, 202)
+	c.Want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":null,"text":""}`)
+	h.Operator("POST", "/channels/empty/messages", `{"conversation_id":"c"}`, 422)
+	c.Quiet()
 }
 
 var threeDecimals = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
@@ -73,15 +75,15 @@ var threeDecimals = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$
 // Times have the same form everywhere, whatever the clock says.
 func TestTimesOfTheAPI(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) {
+	h := hosttest.Start(t, func(s *hosttest.Setup) {
 		at := time.Date(2026, 1, 2, 3, 4, 57, 80_000_000, time.UTC) // .08
-		s.store.Now = func() time.Time { return at }
+		s.Store.Now = func() time.Time { return at }
 	})
-	row := h.channel("times")
-	c := h.attach(t, row)
-	c.works()
-	for _, path := range []string{"/channels", "/channels/times/messages", "/channels/times/conversations", "/adapters", "/audit", "/messages/" + h.last(row, ledger.In).ID.String()} {
-		status, answer := h.ask("GET", path, "")
+	row := h.Channel("times")
+	c := h.Attach(t, row)
+	c.Works()
+	for _, path := range []string{"/channels", "/channels/times/messages", "/channels/times/conversations", "/adapters", "/audit", "/messages/" + h.Last(row, ledger.In).ID.String()} {
+		status, answer := h.Ask("GET", path, "")
 		if status != 200 {
 			t.Fatalf("%s: %d %s", path, status, answer)
 		}
@@ -100,14 +102,14 @@ func TestTimesOfTheAPI(t *testing.T) {
 // A message of an operator that begins a conversation is of its first turn.
 func TestFirstTurnOfAnOperator(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("turns", withAgent("none"))
-	h.attach(t, row)
-	events, end := h.hub.Events.Subscribe()
+	h := hosttest.Start(t)
+	row := h.Channel("turns", hosttest.WithAgent("none"))
+	h.Attach(t, row)
+	events, end := h.Hub.Events.Subscribe()
 	defer end()
-	h.mustSend(row, "c", "hello")
+	h.MustSend(row, "c", "hello")
 	for {
-		e := receive(t, "event", events)
+		e := await.Value(t, "event", events)
 		if e.Type != hub.EventCreated {
 			continue
 		}
@@ -116,7 +118,7 @@ func TestFirstTurnOfAnOperator(t *testing.T) {
 		}
 		break
 	}
-	if e := h.last(row, ledger.Out); e.Turn != 0 {
+	if e := h.Last(row, ledger.Out); e.Turn != 0 {
 		t.Errorf("turn %d is kept", e.Turn)
 	}
 }
@@ -124,17 +126,17 @@ func TestFirstTurnOfAnOperator(t *testing.T) {
 // What strangers say can't be replayed, and the answer says why.
 func TestReplayOfAStranger(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("few", func(c *ledger.Channel) { c.Users = []string{"bob"} })
-	c := h.attach(t, row)
-	c.send(`{"type":"message","conversation_id":"c","user_id":"eve","text":"let me in"}`)
-	eventually(t, "refused", func() bool { return len(h.history(row)) == 1 })
-	id := h.last(row, ledger.In).ID.String()
-	status, answer := h.ask("POST", "/dead-letters/"+id+"/replay", "")
+	h := hosttest.Start(t)
+	row := h.Channel("few", func(c *ledger.Channel) { c.Users = []string{"bob"} })
+	c := h.Attach(t, row)
+	c.Send(`{"type":"message","conversation_id":"c","user_id":"eve","text":"let me in"}`)
+	await.Until(t, "refused", func() bool { return len(h.History(row)) == 1 })
+	id := h.Last(row, ledger.In).ID.String()
+	status, answer := h.Ask("POST", "/dead-letters/"+id+"/replay", "")
 	if status != 409 || !strings.Contains(answer, "allow_users") || !strings.Contains(answer, "no dead letter") || strings.Contains(answer, "neither failed") {
 		t.Errorf("%d %s", status, answer)
 	}
-	if _, answer := h.ask("GET", "/dead-letters", ""); strings.Contains(answer, id) {
+	if _, answer := h.Ask("GET", "/dead-letters", ""); strings.Contains(answer, id) {
 		t.Errorf("listed: %s", answer)
 	}
 }

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -73,46 +75,46 @@ func TestLateAgent(t *testing.T) {
 	t.Parallel()
 	const many, attempts = 12, 2
 	s, a := newSlowpoke(t, attempts)
-	h := start(t, agents(map[string]hub.Agent{"poke": a}), func(s *setup) { s.retry = 20 * time.Millisecond })
-	row, other := h.channel("c", withAgent("poke")), h.channel("other", withAgent("poke"))
-	c, d := h.attach(t, row), h.attach(t, other)
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"poke": a}), func(s *hosttest.Setup) { s.Retry = 20 * time.Millisecond })
+	row, other := h.Channel("c", hosttest.WithAgent("poke")), h.Channel("other", hosttest.WithAgent("poke"))
+	c, d := h.Attach(t, row), h.Attach(t, other)
 	var want []string
 	for i := range many {
-		c.send(say(fmt.Sprint("u", i), fmt.Sprint("slow", i)))
-		want = append(want, answer(fmt.Sprint("u", i), lateSorry))
+		c.Send(hosttest.Say(fmt.Sprint("u", i), fmt.Sprint("slow", i)))
+		want = append(want, hosttest.Answer(fmt.Sprint("u", i), lateSorry))
 	}
 	for i := range 5 { // while those wait
-		d.send(say("quick", fmt.Sprint(i)))
-		d.want(answer("quick", fmt.Sprint("heard: ", i)))
+		d.Send(hosttest.Say("quick", fmt.Sprint(i)))
+		d.Want(hosttest.Answer("quick", fmt.Sprint("heard: ", i)))
 	}
 	got := map[string]bool{}
 	for range many {
-		got[c.mustNext()] = true
+		got[c.MustNext()] = true
 	}
 	for _, line := range want {
 		if !got[line] {
 			t.Errorf("missing %s among %v", line, got)
 		}
 	}
-	eventually(t, "all have failed", func() bool {
+	await.Until(t, "all have failed", func() bool {
 		failed := 0
-		for _, e := range h.history(row) {
-			if line(e) == "in failed/agent_timeout "+e.Text {
+		for _, e := range h.History(row) {
+			if hosttest.Line(e) == "in failed/agent_timeout "+e.Text {
 				failed++
 			}
 		}
 		return failed == many
 	})
-	c.quiet()
+	c.Quiet()
 	for i := range many {
 		if n := s.times(fmt.Sprint("slow", i)); n != attempts {
 			t.Errorf("message %d was sent %d times, expected %d", i, n, attempts)
 		}
 	}
-	if h.agentAway("c") {
+	if agentAway(h, "c") {
 		t.Error("an agent that is slow is called away")
 	}
-	dead := rest[struct {
+	dead := hosttest.Call[struct {
 		Letters []struct{ Message struct{ ID, Reason string } } `json:"dead_letters"`
 	}](h, "GET", "/dead-letters?reason=agent_timeout&limit=50", "", 200).Letters
 	if len(dead) != many {
@@ -125,22 +127,22 @@ func TestLateAgentRestart(t *testing.T) {
 	t.Parallel()
 	const attempts = 3
 	s, a := newSlowpoke(t, attempts)
-	named := agents(map[string]hub.Agent{"poke": a})
-	h := start(t, named)
-	row := h.channel("c", withAgent("poke"), withQueue)
-	c := h.attach(t, row)
-	c.send(say("u", "slow"))
-	eventually(t, "one attempt was in vain", func() bool { return s.times("slow") >= 2 })
-	h = h.again(named)
-	h.wantHistory(row, "in failed/agent_timeout slow", "out queued "+lateSorry)
+	named := hosttest.WithAgents(map[string]hub.Agent{"poke": a})
+	h := hosttest.Start(t, named)
+	row := h.Channel("c", hosttest.WithAgent("poke"), hosttest.WithQueue)
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("u", "slow"))
+	await.Until(t, "one attempt was in vain", func() bool { return s.times("slow") >= 2 })
+	h = h.Again(named)
+	h.WantHistory(row, "in failed/agent_timeout slow", "out queued "+lateSorry)
 	made := s.times("slow") // the one that the restart broke off may have come once more
 	if made > attempts+1 {
 		t.Errorf("sent %d times, expected %d, or one more", made, attempts)
 	}
-	id := h.history(row)[0].ID.String()
-	h.operator("POST", "/dead-letters/"+id+"/replay", "", 202)
-	eventually(t, "it failed once more", func() bool {
-		return s.times("slow") == made+attempts && line(h.history(row)[0]) == "in failed/agent_timeout slow"
+	id := h.History(row)[0].ID.String()
+	h.Operator("POST", "/dead-letters/"+id+"/replay", "", 202)
+	await.Until(t, "it failed once more", func() bool {
+		return s.times("slow") == made+attempts && hosttest.Line(h.History(row)[0]) == "in failed/agent_timeout slow"
 	})
 }
 
@@ -162,44 +164,44 @@ func (a hung) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 func TestHungAgentStarvesNobody(t *testing.T) {
 	t.Parallel()
 	const many = 1100 // more turns than the whole host had once
-	a, slow := hung{make(chan struct{})}, newSlowEcho()
-	h := start(t, agents(map[string]hub.Agent{"hung": a, "slow": slow}))
-	row, other := h.channel("c", withAgent("hung")), h.channel("other", withAgent("slow"))
-	c, d := h.attach(t, row), h.attach(t, other)
+	a, slow := hung{make(chan struct{})}, hosttest.NewSlowEcho()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"hung": a, "slow": slow}))
+	row, other := h.Channel("c", hosttest.WithAgent("hung")), h.Channel("other", hosttest.WithAgent("slow"))
+	c, d := h.Attach(t, row), h.Attach(t, other)
 	before := runtime.NumGoroutine()
 	for i := range many {
-		c.send(say(fmt.Sprint(i), "hello"))
+		c.Send(hosttest.Say(fmt.Sprint(i), "hello"))
 	}
-	eventually(t, "all are stored", func() bool {
+	await.Until(t, "all are stored", func() bool {
 		stored := uint64(0)
-		for _, n := range h.hub.Tallies() {
+		for _, n := range h.Hub.Tallies() {
 			stored += n.Received
 		}
 		return stored == many
 	})
-	d.send(say("x", "hello"))
-	d.want(answer("x", "slow: hello"))
+	d.Send(hosttest.Say("x", "hello"))
+	d.Want(hosttest.Answer("x", "slow: hello"))
 	if n := runtime.NumGoroutine() - before; n > many/2 { // others' tests run beside this one
 		t.Errorf("%d goroutines for %d messages", n, many)
 	}
-	c.send(say("0", "/stop"), say("1099", "/stop"), say("1098", "/agent slow"))
+	c.Send(hosttest.Say("0", "/stop"), hosttest.Say("1099", "/stop"), hosttest.Say("1098", "/agent slow"))
 	got := map[string]int{}
 	for range 4 { // one that runs, one that waits, and one that goes to another agent
-		got[c.mustNext()]++
+		got[c.MustNext()]++
 	}
-	for _, line := range []string{answer("0", "Stopped."), answer("1099", "Stopped."), answer("1098", "Agent slow answers from now on."), answer("1098", "slow: hello")} {
+	for _, line := range []string{hosttest.Answer("0", "Stopped."), hosttest.Answer("1099", "Stopped."), hosttest.Answer("1098", "Agent slow answers from now on."), hosttest.Answer("1098", "slow: hello")} {
 		if got[line] != 1 {
 			t.Errorf("missing %s among %v", line, got)
 		}
 	}
 	close(a.may)
 	for range many - 3 {
-		got[c.mustNext()]++
+		got[c.MustNext()]++
 	}
 	for i := 1; i < many-2; i++ {
-		if got[answer(fmt.Sprint(i), "at last: hello")] != 1 {
-			t.Fatalf("conversation %d was answered %d times", i, got[answer(fmt.Sprint(i), "at last: hello")])
+		if got[hosttest.Answer(fmt.Sprint(i), "at last: hello")] != 1 {
+			t.Fatalf("conversation %d was answered %d times", i, got[hosttest.Answer(fmt.Sprint(i), "at last: hello")])
 		}
 	}
-	c.quiet()
+	c.Quiet()
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // busyGate lets the first one wait.
@@ -39,25 +41,25 @@ func TestLateRegisterReplacesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			gate := &busyGate{first: make(chan struct{})}
-			h := start(t, func(s *setup) {
-				s.bridge.RegisterTimeout = c.timeout
-				s.gate = func(g bridge.Gate) bridge.Gate { gate.Gate = g; return gate }
+			h := hosttest.Start(t, func(s *hosttest.Setup) {
+				s.Bridge.RegisterTimeout = c.timeout
+				s.Gate = func(g bridge.Gate) bridge.Gate { gate.Gate = g; return gate }
 			})
-			row := h.channel("late")
-			old := h.dial(t, credentials{})
-			old.send(registerFrame(tokenOf(row.Name)))
-			eventually(t, "the first waits", func() bool { return gate.asked.Load() == 1 })
+			row := h.Channel("late")
+			old := h.Dial(t, hosttest.Credentials{})
+			old.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)))
+			await.Until(t, "the first waits", func() bool { return gate.asked.Load() == 1 })
 			if c.code == 1008 {
-				old.wantClose(c.code, c.reason)
+				old.WantClose(c.code, c.reason)
 			}
-			current := h.attach(t, row)
+			current := h.Attach(t, row)
 			close(gate.first)
 			if c.code == 4001 {
-				old.wantClose(c.code, c.reason)
+				old.WantClose(c.code, c.reason)
 			}
-			_ = old.ws.Close()
-			current.works()
-			if n := h.log.count("adapter attached"); n != 1 {
+			_ = old.WS.Close()
+			current.Works()
+			if n := h.Log.Count("adapter attached"); n != 1 {
 				t.Errorf("%d were attached", n)
 			}
 		})

@@ -8,73 +8,68 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// vanish closes the connection and waits until the host knows.
-func (c *client) vanish(h *host, row ledger.Channel) {
-	c.t.Helper()
-	_ = c.ws.Close()
-	eventually(c.t, "detached", func() bool { return !h.attached(row) })
-}
-
 func TestSendUnattached(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("nobody")
-	if _, err := h.send(row, "c", "x"); !errors.Is(err, hub.ErrNotAttached) {
+	h := hosttest.Start(t)
+	row := h.Channel("nobody")
+	if _, err := h.Send(row, "c", "x"); !errors.Is(err, hub.ErrNotAttached) {
 		t.Errorf("Send = %v, want %v", err, hub.ErrNotAttached)
 	}
-	if err := h.hub.Typing(t.Context(), row, "c", true); !errors.Is(err, hub.ErrNotAttached) {
+	if err := h.Hub.Typing(t.Context(), row, "c", true); !errors.Is(err, hub.ErrNotAttached) {
 		t.Errorf("Typing = %v, want %v", err, hub.ErrNotAttached)
 	}
-	c := h.attach(t, row)
-	c.quiet()
-	h.mustSend(row, "c", "y")
-	c.want(unasked("c", "y"))
-	c.vanish(h, row)
-	if _, err := h.send(row, "c", "z"); !errors.Is(err, hub.ErrNotAttached) {
+	c := h.Attach(t, row)
+	c.Quiet()
+	h.MustSend(row, "c", "y")
+	c.Want(hosttest.Unasked("c", "y"))
+	c.Vanish(h, row)
+	if _, err := h.Send(row, "c", "z"); !errors.Is(err, hub.ErrNotAttached) {
 		t.Errorf("Send = %v, want %v", err, hub.ErrNotAttached)
 	}
-	h.wantHistory(row, "out sent y")
-	h.operator("POST", "/channels/nobody/messages", `{"conversation_id":"c","text":"x"}`, 409)
+	h.WantHistory(row, "out sent y")
+	h.Operator("POST", "/channels/nobody/messages", `{"conversation_id":"c","text":"x"}`, 409)
 }
 
 // A queue keeps what nobody can be sent, in order, and through a restart.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("queue", withQueue)
+	h := hosttest.Start(t)
+	row := h.Channel("queue", hosttest.WithQueue)
 	conversations := []string{"a", "b", "c"}
 	n := 0
 	var want []string
 	enqueue := func(count int) {
 		for range count {
 			in, text := conversations[n%3], fmt.Sprint("message ", n)
-			h.mustSend(row, in, text)
-			want = append(want, unasked(in, text))
+			h.MustSend(row, in, text)
+			want = append(want, hosttest.Unasked(in, text))
 			n++
 		}
 	}
 	enqueue(100)
-	for _, e := range h.history(row) {
+	for _, e := range h.History(row) {
 		if e.State != ledger.Queued {
-			t.Fatalf("%s", line(e))
+			t.Fatalf("%s", hosttest.Line(e))
 		}
 	}
-	h = h.again()
+	h = h.Again()
 	enqueue(50)
-	c := h.attach(t, row)
-	c.want(want...)
+	c := h.Attach(t, row)
+	c.Want(want...)
 	want = nil
 	enqueue(5)
-	c.want(want...)
-	c.quiet()
-	eventually(t, "all are sent", func() bool {
-		for _, e := range h.history(row) {
+	c.Want(want...)
+	c.Quiet()
+	await.Until(t, "all are sent", func() bool {
+		for _, e := range h.History(row) {
 			if e.State != ledger.Sent {
 				return false
 			}
@@ -82,51 +77,51 @@ func TestQueue(t *testing.T) {
 		return true
 	})
 	// Nothing comes a second time.
-	h.attach(t, row).quiet()
-	h.again().attach(t, row).quiet()
+	h.Attach(t, row).Quiet()
+	h.Again().Attach(t, row).Quiet()
 }
 
 // What waits is planned for whoever takes it.
 func TestQueuePlansLate(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("late", withQueue)
-	c := h.attach(t, row, "buttons")
-	c.send(say("c", "hello"))
-	c.mustNext()
-	c.vanish(h, row)
+	h := hosttest.Start(t)
+	row := h.Channel("late", hosttest.WithQueue)
+	c := h.Attach(t, row, "buttons")
+	c.Send(hosttest.Say("c", "hello"))
+	c.MustNext()
+	c.Vanish(h, row)
 	offer := message.New(message.NewButtons("Pick", [][]wire.Button{{{Text: "A", Value: "a"}}}))
-	if _, err := h.hub.Send(t.Context(), row, hub.Outgoing{Conversation: "c", Message: offer}); err != nil {
+	if _, err := h.Hub.Send(t.Context(), row, hub.Outgoing{Conversation: "c", Message: offer}); err != nil {
 		t.Fatal(err)
 	}
-	h.attach(t, row).want(answer("c", "Pick\n[A]"))
+	h.Attach(t, row).Want(hosttest.Answer("c", "Pick\n[A]"))
 }
 
 // Messages that arrive while the queue is being written go behind it.
 func TestQueueStaysInOrder(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("order", withQueue)
+	h := hosttest.Start(t)
+	row := h.Channel("order", hosttest.WithQueue)
 	const queued, live = 150, 50
 	for i := range queued {
-		h.mustSend(row, "c", fmt.Sprint(i))
+		h.MustSend(row, "c", fmt.Sprint(i))
 	}
-	c := h.dial(t, credentials{})
-	c.send(registerFrame(tokenOf(row.Name)))
+	c := h.Dial(t, hosttest.Credentials{})
+	c.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)))
 	for i := range live {
-		c.send(say("c", fmt.Sprint(i)))
+		c.Send(hosttest.Say("c", fmt.Sprint(i)))
 	}
-	c.want(ackOK)
+	c.Want(hosttest.AckOK)
 	for i := range live {
-		h.mustSend(row, "c", fmt.Sprint(queued+i))
+		h.MustSend(row, "c", fmt.Sprint(queued+i))
 	}
 	var sent, answered int
 	for range queued + 2*live {
-		got := c.mustNext()
+		got := c.MustNext()
 		switch {
-		case got == unasked("c", fmt.Sprint(sent)), got == answer("c", fmt.Sprint(sent)):
+		case got == hosttest.Unasked("c", fmt.Sprint(sent)), got == hosttest.Answer("c", fmt.Sprint(sent)):
 			sent++
-		case got == answer("c", fmt.Sprint("echo: ", answered)):
+		case got == hosttest.Answer("c", fmt.Sprint("echo: ", answered)):
 			answered++
 		default:
 			t.Fatalf("read %s after %d messages and %d answers", got, sent, answered)
@@ -138,19 +133,19 @@ func TestQueueStaysInOrder(t *testing.T) {
 // too slow.
 func TestQueueWaitsForReader(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("long", withQueue)
+	h := hosttest.Start(t)
+	row := h.Channel("long", hosttest.WithQueue)
 	const queued = 1500
 	padding := strings.Repeat("x", 4*bridge.MaxOutBytes/queued)
 	for i := range queued {
-		h.mustSend(row, "c", fmt.Sprint(i, padding))
+		h.MustSend(row, "c", fmt.Sprint(i, padding))
 	}
-	c := h.dial(t, credentials{})
-	c.send(registerFrame(tokenOf(row.Name)))
-	c.want(ackOK)
+	c := h.Dial(t, hosttest.Credentials{})
+	c.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)))
+	c.Want(hosttest.AckOK)
 	time.Sleep(500 * time.Millisecond) // what is not read fills the socket's buffers, and then ours
 	for i := range queued {
-		c.want(unasked("c", fmt.Sprint(i, padding)))
+		c.Want(hosttest.Unasked("c", fmt.Sprint(i, padding)))
 	}
 }
 
@@ -158,29 +153,29 @@ func TestAdapterVanishesDuringTurn(t *testing.T) {
 	t.Parallel()
 	for name, queue := range map[string]bool{"no queue": false, "queue": true} {
 		t.Run(name, func(t *testing.T) {
-			slow := newHeld()
-			h := start(t, agents(map[string]hub.Agent{"held": slow}))
-			row := h.channel("vanishes", withAgent("held"), func(c *ledger.Channel) { c.Queue = queue })
-			events, end := h.hub.Events.Subscribe()
+			slow := hosttest.NewHeld()
+			h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
+			row := h.Channel("vanishes", hosttest.WithAgent("held"), func(c *ledger.Channel) { c.Queue = queue })
+			events, end := h.Hub.Events.Subscribe()
 			defer end()
-			c := h.attach(t, row, "card")
-			c.send(say("c", "question"))
-			receive(t, "turn", slow.turns)
-			c.vanish(h, row)
-			slow.answers <- "answer"
+			c := h.Attach(t, row, "card")
+			c.Send(hosttest.Say("c", "question"))
+			await.Value(t, "turn", slow.Turns)
+			c.Vanish(h, row)
+			slow.Answers <- "answer"
 			state := map[bool]string{true: "queued", false: "failed/adapter_not_attached"}[queue]
-			h.wantHistory(row, "in handled question", "out "+state+" answer")
+			h.WantHistory(row, "in handled question", "out "+state+" answer")
 			seen := false
 			for !seen {
-				e := receive(t, "event", events)
-				seen = e.Type == hub.EventCreated && line(e.Message) == "out "+state+" answer"
+				e := await.Value(t, "event", events)
+				seen = e.Type == hub.EventCreated && hosttest.Line(e.Message) == "out "+state+" answer"
 			}
-			c = h.attach(t, row)
+			c = h.Attach(t, row)
 			if queue {
-				c.want(answer("c", "answer"))
-				h.wantHistory(row, "in handled question", "out sent answer")
+				c.Want(hosttest.Answer("c", "answer"))
+				h.WantHistory(row, "in handled question", "out sent answer")
 			}
-			c.quiet()
+			c.Quiet()
 		})
 	}
 }
@@ -188,60 +183,60 @@ func TestAdapterVanishesDuringTurn(t *testing.T) {
 // The next adapter gets the answer, if it comes in time.
 func TestAdapterReturnsDuringTurn(t *testing.T) {
 	t.Parallel()
-	slow := newHeld()
-	h := start(t, agents(map[string]hub.Agent{"held": slow}))
-	row := h.channel("returns", withAgent("held"))
-	c := h.attach(t, row)
-	c.send(say("c", "question"))
-	receive(t, "turn", slow.turns)
-	c.vanish(h, row)
-	c = h.attach(t, row)
-	slow.answers <- "answer"
-	c.want(answer("c", "answer"))
+	slow := hosttest.NewHeld()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
+	row := h.Channel("returns", hosttest.WithAgent("held"))
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("c", "question"))
+	await.Value(t, "turn", slow.Turns)
+	c.Vanish(h, row)
+	c = h.Attach(t, row)
+	slow.Answers <- "answer"
+	c.Want(hosttest.Answer("c", "answer"))
 }
 
 func TestAllowUsers(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("users", func(c *ledger.Channel) { c.Users = []string{"u", "42"} })
-	c := h.attach(t, row)
-	c.send(say("c", "mine"))
-	c.want(answer("c", "echo: mine"))
+	h := hosttest.Start(t)
+	row := h.Channel("users", func(c *ledger.Channel) { c.Users = []string{"u", "42"} })
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("c", "mine"))
+	c.Want(hosttest.Answer("c", "echo: mine"))
 	rejected := []string{}
 	for i, user := range []string{``, `"user_id":"",`, `"user_id":"U",`, `"user_id":"x","user_name":"u",`, `"user_id":" u",`} {
 		text := fmt.Sprint("not mine ", i)
-		c.send(`{"type":"message","session_key":"theirs","conversation_id":"c",` + user + `"text":"` + text + `","reply_ctx":"theirs"}`)
+		c.Send(`{"type":"message","session_key":"theirs","conversation_id":"c",` + user + `"text":"` + text + `","reply_ctx":"theirs"}`)
 		rejected = append(rejected, "in failed/rejected "+text)
 	}
-	c.send(`{"type":"message","conversation_id":"c","user_id":"x","text":"/notify off"}`, `{"type":"card_action","conversation_id":"c","user_id":"x","action":"cmd:/help"}`)
-	c.send(say("c", "/notify"))
-	c.want(answer("c", "Notices are on. Use /notify on or /notify off."))
+	c.Send(`{"type":"message","conversation_id":"c","user_id":"x","text":"/notify off"}`, `{"type":"card_action","conversation_id":"c","user_id":"x","action":"cmd:/help"}`)
+	c.Send(hosttest.Say("c", "/notify"))
+	c.Want(hosttest.Answer("c", "Notices are on. Use /notify on or /notify off."))
 	want := append([]string{"in handled mine", "out sent echo: mine"}, rejected...)
 	want = append(want, "in failed/rejected /notify off", "in failed/rejected cmd:/help", "in handled /notify", "out sent Notices are on. Use /notify on or /notify off.")
-	h.wantHistory(row, want...)
+	h.WantHistory(row, want...)
 	t.Run("the latest routing is of who may speak", func(t *testing.T) {
-		c.send(`{"type":"message","session_key":"theirs","conversation_id":"c","user_id":"x","text":"x","reply_ctx":"theirs"}`)
-		eventually(t, "stored", func() bool { return len(h.history(row)) == len(want)+1 })
-		h.mustSend(row, "c", "unasked")
-		c.want(answer("c", "unasked"))
+		c.Send(`{"type":"message","session_key":"theirs","conversation_id":"c","user_id":"x","text":"x","reply_ctx":"theirs"}`)
+		await.Until(t, "stored", func() bool { return len(h.History(row)) == len(want)+1 })
+		h.MustSend(row, "c", "unasked")
+		c.Want(hosttest.Answer("c", "unasked"))
 	})
 	t.Run("changed while attached", func(t *testing.T) {
-		h.operator("PATCH", "/channels/users", `{"allow_users":["x"]}`, 200)
-		c.send(say("c", "no more"), `{"type":"message","conversation_id":"c","user_id":"x","text":"now me"}`)
-		c.want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":null,"text":"echo: now me"}`)
-		h.operator("PATCH", "/channels/users", `{"allow_users":[]}`, 200)
-		c.send(say("c", "all"))
-		c.want(answer("c", "echo: all"))
+		h.Operator("PATCH", "/channels/users", `{"allow_users":["x"]}`, 200)
+		c.Send(hosttest.Say("c", "no more"), `{"type":"message","conversation_id":"c","user_id":"x","text":"now me"}`)
+		c.Want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":null,"text":"echo: now me"}`)
+		h.Operator("PATCH", "/channels/users", `{"allow_users":[]}`, 200)
+		c.Send(hosttest.Say("c", "all"))
+		c.Want(hosttest.Answer("c", "echo: all"))
 	})
 }
 
 // A message to nobody but history.
 func TestAgentNone(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("none", withAgent(hub.AgentNone))
-	c := h.attach(t, row)
-	c.send(say("c", "x"), press("c", "y"), say("c", "/stop"))
-	c.want(answer("c", "Nothing is running."))
-	h.wantHistory(row, "in handled x", "in handled y", "in handled /stop", "out sent Nothing is running.")
+	h := hosttest.Start(t)
+	row := h.Channel("none", hosttest.WithAgent(hub.AgentNone))
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("c", "x"), hosttest.Press("c", "y"), hosttest.Say("c", "/stop"))
+	c.Want(hosttest.Answer("c", "Nothing is running."))
+	h.WantHistory(row, "in handled x", "in handled y", "in handled /stop", "out sent Nothing is running.")
 }

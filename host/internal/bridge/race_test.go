@@ -15,8 +15,10 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // racer is one connection of the takeover race, and what it saw.
@@ -35,8 +37,8 @@ func TestTortureTakeover(t *testing.T) {
 	t.Parallel()
 	const atOnce, senders = 8, 4
 	total := torture.Times(150, 2000)
-	h := start(t)
-	row := h.channel("race", withQueue)
+	h := hosttest.Start(t)
+	row := h.Channel("race", hosttest.WithQueue)
 	racers := make([]*racer, total)
 	var next atomic.Int64
 	var racing, sending sync.WaitGroup
@@ -47,7 +49,7 @@ func TestTortureTakeover(t *testing.T) {
 				if i >= total {
 					return
 				}
-				racers[i] = h.race(t, row, i)
+				racers[i] = race(t, h, row, i)
 				time.Sleep(rand.N(20 * time.Millisecond)) // else nobody is there long enough to be sent anything
 			}
 		})
@@ -61,7 +63,7 @@ func TestTortureTakeover(t *testing.T) {
 					return
 				case <-time.After(time.Millisecond):
 				}
-				if _, err := h.send(row, fmt.Sprint("out", s), fmt.Sprint(n)); err != nil {
+				if _, err := h.Send(row, fmt.Sprint("out", s), fmt.Sprint(n)); err != nil {
 					t.Errorf("send: %v", err)
 					return
 				}
@@ -70,46 +72,46 @@ func TestTortureTakeover(t *testing.T) {
 	}
 	defer func() { // also when it fails
 		next.Store(int64(total))
-		h.stop()
+		h.Stop()
 		racing.Wait()
 	}()
 	for attached := 0; attached < total; {
 		before := attached
-		eventually(t, "another one attaches", func() bool {
-			attached = h.log.count("adapter attached") + h.log.count("adapter refused")
+		await.Until(t, "another one attaches", func() bool {
+			attached = h.Log.Count("adapter attached") + h.Log.Count("adapter refused")
 			return attached > before
 		})
 	}
 	close(over)
 	sending.Wait()
-	h.settles(t, row)
-	eventually(t, "all but one have ended", func() bool { return h.log.count("adapter detached")+h.log.count("adapter refused") == total-1 })
-	if !h.attached(row) {
+	settles(t, h, row)
+	await.Until(t, "all but one have ended", func() bool { return h.Log.Count("adapter detached")+h.Log.Count("adapter refused") == total-1 })
+	if !h.Attached(row) {
 		t.Error("nobody is attached")
 	}
-	h.operator("DELETE", "/channels/race", "", 204) // ends the one that stayed
+	h.Operator("DELETE", "/channels/race", "", 204) // ends the one that stayed
 	racing.Wait()
 	judgeRace(t, h, row, racers)
 }
 
 // race is one connection from register to its end.
-func (h *host) race(t *testing.T, row ledger.Channel, i int) *racer {
+func race(t *testing.T, h *hosttest.Host, row ledger.Channel, i int) *racer {
 	r := &racer{}
-	c, err := dialAt(t, h.addr, credentials{}, false)
+	c, err := hosttest.DialAt(t, h.Addr, hosttest.Credentials{}, false)
 	if err != nil {
 		t.Error(err)
 		return r
 	}
-	defer func() { _ = c.ws.Close() }()
+	defer func() { _ = c.WS.Close() }()
 	write := func(frame string) { // fails once the connection is replaced, which reading tells
-		_ = c.ws.WriteMessage(websocket.TextMessage, []byte(frame))
+		_ = c.WS.WriteMessage(websocket.TextMessage, []byte(frame))
 	}
-	write(registerFrame11(row, "ack"))
+	write(hosttest.RegisterFrame11(row, "ack"))
 	for n := range 3 {
 		write(fmt.Sprintf(`{"type":"message","conversation_id":"in%d","user_id":"u","text":"%d","message_id":"%d-%d"}`, i, n, i, n))
 	}
 	for {
-		frame, err := c.next()
+		frame, err := c.Next()
 		var closed *websocket.CloseError
 		if errors.As(err, &closed) {
 			r.code = closed.Code
@@ -117,7 +119,7 @@ func (h *host) race(t *testing.T, row ledger.Channel, i int) *racer {
 		if err != nil {
 			return r
 		}
-		var f sent
+		var f hosttest.Sent
 		if err := json.Unmarshal([]byte(frame), &f); err != nil {
 			t.Errorf("read %.100s: %v", frame, err)
 		}
@@ -128,24 +130,24 @@ func (h *host) race(t *testing.T, row ledger.Channel, i int) *racer {
 			}
 		case "send":
 			r.got = append(r.got, received{f.ConversationID, f.MessageID})
-			write(ackFrame(f.MessageID))
+			write(hosttest.AckFrame(f.MessageID))
 		}
 	}
 }
 
 // settles waits until nothing of the channel is on its way, for as long as there
 // is progress: each message is two syncs of a disk that other tests keep busy.
-func (h *host) settles(t *testing.T, row ledger.Channel) {
+func settles(t *testing.T, h *hosttest.Host, row ledger.Channel) {
 	t.Helper()
-	for left := h.unsettled(row); left > 0; {
+	for left := unsettled(h, row); left > 0; {
 		before := left
-		eventually(t, "more is settled", func() bool { left = h.unsettled(row); return left < before })
+		await.Until(t, "more is settled", func() bool { left = unsettled(h, row); return left < before })
 	}
 }
 
 // unsettled counts what of the channel is on its way.
-func (h *host) unsettled(row ledger.Channel) (n int) {
-	for _, e := range h.history(row) {
+func unsettled(h *hosttest.Host, row ledger.Channel) (n int) {
+	for _, e := range h.History(row) {
 		if e.State != ledger.Delivered && e.State != ledger.Handled {
 			n++
 		}
@@ -153,9 +155,9 @@ func (h *host) unsettled(row ledger.Channel) (n int) {
 	return n
 }
 
-func judgeRace(t *testing.T, h *host, row ledger.Channel, racers []*racer) {
+func judgeRace(t *testing.T, h *hosttest.Host, row ledger.Channel, racers []*racer) {
 	kept, places, lengths := map[string]int{}, map[received]int{}, map[string]int{}
-	log := h.history(row)
+	log := h.History(row)
 	for _, e := range log {
 		if e.Direction == ledger.In {
 			kept[e.PlatformID]++

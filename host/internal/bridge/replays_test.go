@@ -8,50 +8,40 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // counts asks for the dead letters of a channel, or of all for "", counted.
-func (h *host) counts(channel string) api.DeadCounts {
-	h.t.Helper()
-	return rest[api.DeadCounts](h, "GET", "/dead-letters/counts?channel="+channel, "", http.StatusOK)
+func counts(h *hosttest.Host, channel string) api.DeadCounts {
+	h.T.Helper()
+	return hosttest.Call[api.DeadCounts](h, "GET", "/dead-letters/counts?channel="+channel, "", http.StatusOK)
 }
 
-func (h *host) replayOf(id string) api.Replay {
-	h.t.Helper()
-	return rest[api.Replay](h, "GET", "/dead-letters/replays/"+id, "", http.StatusOK)
+func replayOf(h *hosttest.Host, id string) api.Replay {
+	h.T.Helper()
+	return hosttest.Call[api.Replay](h, "GET", "/dead-letters/replays/"+id, "", http.StatusOK)
 }
 
 // begin begins to replay all of a channel.
-func (h *host) begin(channel string) api.Replay {
-	h.t.Helper()
-	return rest[api.Replay](h, "POST", "/dead-letters/replays?channel="+channel, "", http.StatusAccepted)
-}
-
-// slowly is eventually for what takes long with the race detector, and is asked for
-// at a pace that leaves the host to work.
-func slowly(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	await.Until(t, what, func() bool {
-		time.Sleep(50 * time.Millisecond) // between two polls
-		return cond()
-	})
+func begin(h *hosttest.Host, channel string) api.Replay {
+	h.T.Helper()
+	return hosttest.Call[api.Replay](h, "POST", "/dead-letters/replays?channel="+channel, "", http.StatusAccepted)
 }
 
 // died makes a host whose channel, made by name, has n dead letters: one that was
 // sent, and was copied while the host stood still.
-func died(t *testing.T, name string, n int) (*host, ledger.Channel) {
+func died(t *testing.T, name string, n int) (*hosttest.Host, ledger.Channel) {
 	t.Helper()
-	h := start(t)
-	row := h.channel(name, withQueue)
-	h.mustSend(row, "c", "hello")
-	h.stop()
-	d, err := sql.Open("sqlite", filepath.Join(h.dir, sqlite.File))
+	h := hosttest.Start(t)
+	row := h.Channel(name, hosttest.WithQueue)
+	h.MustSend(row, "c", "hello")
+	h.Stop()
+	d, err := sql.Open("sqlite", filepath.Join(h.Dir, sqlite.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +60,7 @@ func died(t *testing.T, name string, n int) (*host, ledger.Channel) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return h.again(), row
+	return h.Again(), row
 }
 
 // Thousands of dead letters are counted, all of them, and replayed behind the
@@ -80,59 +70,59 @@ func TestReplays(t *testing.T) {
 	t.Parallel()
 	const n = 2000
 	h, row := died(t, "many", n)
-	h.mustSend(h.channel("other", withQueue, func(c *ledger.Channel) { c.Limits.TTLSeconds = 1 }), "c", "of another")
-	slowly(t, "all are dead", func() bool { return h.counts("").Total == n+1 })
+	h.MustSend(h.Channel("other", hosttest.WithQueue, func(c *ledger.Channel) { c.Limits.TTLSeconds = 1 }), "c", "of another")
+	await.Until(t, "all are dead", func() bool { return counts(h, "").Total == n+1 })
 	want := api.DeadCount{ChannelID: row.ID, Channel: "many", Reason: "ttl", Count: n}
-	if got := h.counts("many"); len(got.Counts) != 1 || got.Counts[0] != want || got.Total != n || !got.Complete {
+	if got := counts(h, "many"); len(got.Counts) != 1 || got.Counts[0] != want || got.Total != n || !got.Complete {
 		t.Fatalf("counted %+v, want %+v", got, want)
 	}
-	h.operator("GET", "/dead-letters/counts?channel=nobody", "", http.StatusNotFound)
-	h.operator("GET", "/dead-letters/replays/nonsense", "", http.StatusNotFound)
-	h.operator("DELETE", "/dead-letters/replays/nonsense", "", http.StatusNotFound)
-	h.operator("POST", "/dead-letters/replays?channel=nobody", "", http.StatusNotFound)
+	h.Operator("GET", "/dead-letters/counts?channel=nobody", "", http.StatusNotFound)
+	h.Operator("GET", "/dead-letters/replays/nonsense", "", http.StatusNotFound)
+	h.Operator("DELETE", "/dead-letters/replays/nonsense", "", http.StatusNotFound)
+	h.Operator("POST", "/dead-letters/replays?channel=nobody", "", http.StatusNotFound)
 
-	first := h.begin("many")
+	first := begin(h, "many")
 	if first.State != "running" || first.Total != n || first.Ended != nil {
 		t.Errorf("begun: %+v", first)
 	}
-	if again := h.begin(row.ID); again.ID != first.ID {
+	if again := begin(h, row.ID); again.ID != first.ID {
 		t.Errorf("two go on at once: %+v, %+v", first, again)
 	}
-	eventually(t, "some are replayed", func() bool { return h.replayOf(first.ID).Replayed > 0 })
-	h.operator("DELETE", "/dead-letters/replays/"+first.ID, "", http.StatusNoContent)
-	eventually(t, "it has stopped", func() bool { return h.replayOf(first.ID).State != "running" })
-	stopped := h.replayOf(first.ID)
+	await.Until(t, "some are replayed", func() bool { return replayOf(h, first.ID).Replayed > 0 })
+	h.Operator("DELETE", "/dead-letters/replays/"+first.ID, "", http.StatusNoContent)
+	await.Until(t, "it has stopped", func() bool { return replayOf(h, first.ID).State != "running" })
+	stopped := replayOf(h, first.ID)
 	if stopped.State != "stopped" || stopped.Replayed >= n || stopped.Left != 0 || stopped.Ended == nil {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	slowly(t, "what it did not come to is dead still", func() bool { return h.counts("many").Total == int64(n-stopped.Replayed) })
+	await.Until(t, "what it did not come to is dead still", func() bool { return counts(h, "many").Total == int64(n-stopped.Replayed) })
 
-	second := h.begin("many")
+	second := begin(h, "many")
 	last := 0
-	slowly(t, "the rest is replayed", func() bool {
-		r := h.replayOf(second.ID)
+	await.Until(t, "the rest is replayed", func() bool {
+		r := replayOf(h, second.ID)
 		if r.Replayed < last {
 			t.Errorf("it goes back from %d to %d", last, r.Replayed)
 		}
 		last = r.Replayed
 		return r.State == "done"
 	})
-	if r := h.replayOf(second.ID); r.Total != n-stopped.Replayed || r.Replayed != r.Total || r.Left != 0 {
+	if r := replayOf(h, second.ID); r.Total != n-stopped.Replayed || r.Replayed != r.Total || r.Left != 0 {
 		t.Errorf("done: %+v", r)
 	}
-	c := h.attach(t, row)
-	sent := h.history(row)
+	c := h.Attach(t, row)
+	sent := h.History(row)
 	for i := range n {
-		if f := c.nextSent("send"); f.Text != sent[i].Text {
+		if f := c.NextSent("send"); f.Text != sent[i].Text {
 			t.Fatalf("message %d is %q, want %q", i, f.Text, sent[i].Text)
 		}
 	}
-	list := rest[struct{ Replays []api.Replay }](h, "GET", "/dead-letters/replays", "", http.StatusOK).Replays
+	list := hosttest.Call[struct{ Replays []api.Replay }](h, "GET", "/dead-letters/replays", "", http.StatusOK).Replays
 	if len(list) != 2 || list[0].ID != second.ID || list[1].ID != first.ID {
 		t.Errorf("listed %+v", list)
 	}
-	slowly(t, "only the other's is dead", func() bool { return h.counts("").Total == 1 })
-	_, audit := h.ask("GET", "/audit?action=dead.replay", "")
+	await.Until(t, "only the other's is dead", func() bool { return counts(h, "").Total == 1 })
+	_, audit := h.Ask("GET", "/audit?action=dead.replay", "")
 	if strings.Count(audit, `"dead.replay"`) != 2 || !strings.Contains(audit, strconv.Itoa(stopped.Replayed)) {
 		t.Errorf("audit log: %s", audit)
 	}
@@ -144,24 +134,24 @@ func TestReplaysLeft(t *testing.T) {
 	t.Parallel()
 	const n = 200
 	h, row := died(t, "gone", n)
-	h.operator("PATCH", "/channels/gone", `{"queue":false}`, http.StatusOK)
-	r := h.begin("")
-	slowly(t, "it is over", func() bool { return h.replayOf(r.ID).State == "done" })
-	if r = h.replayOf(r.ID); r.Left != n || r.Replayed != 0 || r.Why != "no adapter is attached and the channel has no queue" {
+	h.Operator("PATCH", "/channels/gone", `{"queue":false}`, http.StatusOK)
+	r := begin(h, "")
+	await.Until(t, "it is over", func() bool { return replayOf(h, r.ID).State == "done" })
+	if r = replayOf(h, r.ID); r.Left != n || r.Replayed != 0 || r.Why != "no adapter is attached and the channel has no queue" {
 		t.Errorf("left: %+v", r)
 	}
-	h.operator("PATCH", "/channels/gone", `{"queue":true,"queue_limits":{"ttl_seconds":600}}`, http.StatusOK)
-	r = h.begin("gone")
-	eventually(t, "some are replayed", func() bool { return h.replayOf(r.ID).Replayed > 0 })
-	h = h.again()
-	h.operator("GET", "/dead-letters/replays/"+r.ID, "", http.StatusNotFound)
+	h.Operator("PATCH", "/channels/gone", `{"queue":true,"queue_limits":{"ttl_seconds":600}}`, http.StatusOK)
+	r = begin(h, "gone")
+	await.Until(t, "some are replayed", func() bool { return replayOf(h, r.ID).Replayed > 0 })
+	h = h.Again()
+	h.Operator("GET", "/dead-letters/replays/"+r.ID, "", http.StatusNotFound)
 	waiting := 0
-	for _, e := range h.history(row) {
+	for _, e := range h.History(row) {
 		if e.State == ledger.Queued {
 			waiting++
 		}
 	}
-	if dead := h.counts("gone").Total; waiting == 0 || int(dead)+waiting != n {
+	if dead := counts(h, "gone").Total; waiting == 0 || int(dead)+waiting != n {
 		t.Errorf("%d dead, %d waiting, of %d", dead, waiting, n)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // replyContexts are JSON values whose bytes must come back as they were.
@@ -34,24 +36,24 @@ var replyContexts = map[string]string{
 
 func TestReplyCtx(t *testing.T) {
 	t.Parallel()
-	h := start(t, agents(map[string]hub.Agent{"slow": newSlowEcho()}))
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"slow": hosttest.NewSlowEcho()}))
 	for _, agent := range []string{"echo", "slow"} {
-		row := h.channel(agent, withAgent(agent))
-		c := h.attach(t, row, allCaps)
+		row := h.Channel(agent, hosttest.WithAgent(agent))
+		c := h.Attach(t, row, hosttest.AllCaps)
 		for name, ctx := range replyContexts {
 			t.Run(agent+" "+name, func(t *testing.T) {
-				routing := `"session_key":"a:b:c","conversation_id":` + quote(name) + `,"reply_ctx":` + ctx
-				c.send(`{"type":"message",` + routing + `,"text":"x"}`)
-				c.want(`{"type":"send",` + routing + `,"text":"` + agent + `: x"}`)
-				c.send(`{ "reply_ctx" : ` + ctx + ` , "type":"card_action","session_key":"a:b:c","conversation_id":` + quote(name) + `,"action":"cmd:/notify"}`)
-				c.want(`{"type":"send",` + routing + `,"text":"Notices are on. Use /notify on or /notify off."}`)
-				h.mustSend(row, name, "unasked")
-				c.want(`{"type":"send",` + routing + `,"text":"unasked"}`)
+				routing := `"session_key":"a:b:c","conversation_id":` + hosttest.Quote(name) + `,"reply_ctx":` + ctx
+				c.Send(`{"type":"message",` + routing + `,"text":"x"}`)
+				c.Want(`{"type":"send",` + routing + `,"text":"` + agent + `: x"}`)
+				c.Send(`{ "reply_ctx" : ` + ctx + ` , "type":"card_action","session_key":"a:b:c","conversation_id":` + hosttest.Quote(name) + `,"action":"cmd:/notify"}`)
+				c.Want(`{"type":"send",` + routing + `,"text":"Notices are on. Use /notify on or /notify off."}`)
+				h.MustSend(row, name, "unasked")
+				c.Want(`{"type":"send",` + routing + `,"text":"unasked"}`)
 			})
 		}
 		t.Run(agent+" absent", func(t *testing.T) {
-			c.send(`{"type":"message","conversation_id":"absent","text":"x"}`)
-			c.want(`{"type":"send","session_key":"","conversation_id":"absent","reply_ctx":null,"text":"` + agent + `: x"}`)
+			c.Send(`{"type":"message","conversation_id":"absent","text":"x"}`)
+			c.Want(`{"type":"send","session_key":"","conversation_id":"absent","reply_ctx":null,"text":"` + agent + `: x"}`)
 		})
 	}
 }
@@ -60,39 +62,39 @@ func TestReplyCtx(t *testing.T) {
 // conversation's latest.
 func TestReplyCtxStored(t *testing.T) {
 	t.Parallel()
-	slow := newHeld()
-	h := start(t, agents(map[string]hub.Agent{"held": slow}))
-	row := h.channel("stored", withAgent("held"), withQueue)
-	c := h.attach(t, row)
+	slow := hosttest.NewHeld()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
+	row := h.Channel("stored", hosttest.WithAgent("held"), hosttest.WithQueue)
+	c := h.Attach(t, row)
 	for name, ctx := range replyContexts {
-		c.send(`{"type":"message","session_key":"k","conversation_id":` + quote(name) + `,"reply_ctx":` + ctx + `,"text":"x"}`)
-		receive(t, "turn", slow.turns)
+		c.Send(`{"type":"message","session_key":"k","conversation_id":` + hosttest.Quote(name) + `,"reply_ctx":` + ctx + `,"text":"x"}`)
+		await.Value(t, "turn", slow.Turns)
 	}
-	_ = c.ws.Close()
-	eventually(t, "detached", func() bool { return !h.attached(row) })
+	_ = c.WS.Close()
+	await.Until(t, "detached", func() bool { return !h.Attached(row) })
 	for range replyContexts {
-		slow.answers <- "a"
+		slow.Answers <- "a"
 	}
-	eventually(t, "answers wait", func() bool {
-		n, err := h.store.CountPending(t.Context(), row.Key)
+	await.Until(t, "answers wait", func() bool {
+		n, err := h.Store.CountPending(t.Context(), row.Key)
 		return err == nil && n == int64(len(replyContexts))
 	})
-	h = h.again(agents(map[string]hub.Agent{"held": slow}))
-	c = h.attach(t, row)
+	h = h.Again(hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
+	c = h.Attach(t, row)
 	want := map[string]bool{}
 	for name, ctx := range replyContexts {
-		want[`{"type":"send","session_key":"k","conversation_id":`+quote(name)+`,"reply_ctx":`+ctx+`,"text":"a"}`] = true
+		want[`{"type":"send","session_key":"k","conversation_id":`+hosttest.Quote(name)+`,"reply_ctx":`+ctx+`,"text":"a"}`] = true
 	}
 	for range replyContexts {
-		if got := c.mustNext(); !want[got] {
+		if got := c.MustNext(); !want[got] {
 			t.Errorf("read %s", got)
 		} else {
 			delete(want, got)
 		}
 	}
 	for name, ctx := range replyContexts {
-		h.mustSend(row, name, "unasked")
-		c.want(`{"type":"send","session_key":"k","conversation_id":` + quote(name) + `,"reply_ctx":` + ctx + `,"text":"unasked"}`)
+		h.MustSend(row, name, "unasked")
+		c.Want(`{"type":"send","session_key":"k","conversation_id":` + hosttest.Quote(name) + `,"reply_ctx":` + ctx + `,"text":"unasked"}`)
 	}
 }
 
@@ -100,8 +102,8 @@ func TestReplyCtxStored(t *testing.T) {
 // carries the routing of its own question.
 func TestRoutingInFlight(t *testing.T) {
 	t.Parallel()
-	slow := newHeld()
-	h := start(t, agents(map[string]hub.Agent{"held": slow}))
+	slow := hosttest.NewHeld()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
 	routing := func(i int) string {
 		return fmt.Sprintf(`"session_key":"p:room:u%d","conversation_id":"room","reply_ctx":{"msg": %d.0}`, i%3, i)
 	}
@@ -109,44 +111,44 @@ func TestRoutingInFlight(t *testing.T) {
 		return fmt.Sprintf(`{"type":"message",%s,"user_id":"u%d","user_name":"User %d","text":"q%d"}`, routing(i), i%3, i%3, i)
 	}
 	t.Run("answered at once", func(t *testing.T) {
-		c := h.attach(t, h.channel("at-once"))
+		c := h.Attach(t, h.Channel("at-once"))
 		var want []string
 		for i := range 100 {
-			c.send(question(i))
+			c.Send(question(i))
 			want = append(want, fmt.Sprintf(`{"type":"send",%s,"text":"echo: q%d"}`, routing(i), i))
 		}
-		c.want(want...)
+		c.Want(want...)
 	})
 	t.Run("answered later", func(t *testing.T) {
-		row := h.channel("later", withAgent("held"))
-		c := h.attach(t, row)
+		row := h.Channel("later", hosttest.WithAgent("held"))
+		c := h.Attach(t, row)
 		for i := range 5 {
-			c.send(question(i))
+			c.Send(question(i))
 		}
-		c.send(`{"type":"message",` + routing(9) + `,"user_id":"u9","text":"/agent nobody"}`)
-		if got := c.mustNext(); got[:len(`{"type":"send",`+routing(9))] != `{"type":"send",`+routing(9) {
+		c.Send(`{"type":"message",` + routing(9) + `,"user_id":"u9","text":"/agent nobody"}`)
+		if got := c.MustNext(); got[:len(`{"type":"send",`+routing(9))] != `{"type":"send",`+routing(9) {
 			t.Errorf("read %s", got)
 		}
 		for i := range 5 {
-			turn := receive(t, "turn", slow.turns)
+			turn := await.Value(t, "turn", slow.Turns)
 			if turn.Message.Text != fmt.Sprintf("q%d", i) || turn.UserID != fmt.Sprintf("u%d", i%3) || turn.UserName != fmt.Sprintf("User %d", i%3) ||
 				turn.Conversation != "room" || turn.Channel != "later" || turn.Repeated {
 				t.Errorf("turn %d = %+v", i, turn)
 			}
-			slow.answers <- fmt.Sprintf("a%d", i)
-			c.want(fmt.Sprintf(`{"type":"send",%s,"text":"a%d"}`, routing(i), i))
+			slow.Answers <- fmt.Sprintf("a%d", i)
+			c.Want(fmt.Sprintf(`{"type":"send",%s,"text":"a%d"}`, routing(i), i))
 			// Nobody's question: the latest's routing.
-			h.mustSend(row, "room", "unasked")
-			c.want(`{"type":"send",` + routing(9) + `,"text":"unasked"}`)
+			h.MustSend(row, "room", "unasked")
+			c.Want(`{"type":"send",` + routing(9) + `,"text":"unasked"}`)
 		}
 	})
 }
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("conversation")
-	c := h.attach(t, row)
+	h := hosttest.Start(t)
+	row := h.Channel("conversation")
+	c := h.Attach(t, row)
 	for name, tt := range map[string]struct{ given, session, effective string }{
 		"both":                  {`"session_key":"s","conversation_id":"c"`, "s", "c"},
 		"conversation alone":    {`"conversation_id":"c"`, "", "c"},
@@ -158,9 +160,9 @@ func TestConversation(t *testing.T) {
 		"nothing is cleaned up": {`"session_key":" S ","conversation_id":" C\u0000/é "`, " S ", " C\x00/é "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.send(`{"type":"message",` + tt.given + `,"text":"x"}`)
-			c.want(`{"type":"send","session_key":` + quote(tt.session) + `,"conversation_id":` + quote(tt.effective) + `,"reply_ctx":null,"text":"echo: x"}`)
-			all := h.history(row)
+			c.Send(`{"type":"message",` + tt.given + `,"text":"x"}`)
+			c.Want(`{"type":"send","session_key":` + hosttest.Quote(tt.session) + `,"conversation_id":` + hosttest.Quote(tt.effective) + `,"reply_ctx":null,"text":"echo: x"}`)
+			all := h.History(row)
 			if last := all[len(all)-1]; last.Conversation != tt.effective || last.Origin.SessionKey != tt.session {
 				t.Errorf("stored in %q with session %q", last.Conversation, last.Origin.SessionKey)
 			}
@@ -171,15 +173,15 @@ func TestConversation(t *testing.T) {
 // The author is stored as given: the name to show, the id for access.
 func TestAuthor(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("author")
-	c := h.attach(t, row)
-	c.send(`{"type":"message","user_id":"u1","user_name":"Alice","text":"x"}`, `{"type":"message","user_id":"u2","text":"y"}`, `{"type":"message","user_name":"Bob","text":"z"}`)
+	h := hosttest.Start(t)
+	row := h.Channel("author")
+	c := h.Attach(t, row)
+	c.Send(`{"type":"message","user_id":"u1","user_name":"Alice","text":"x"}`, `{"type":"message","user_id":"u2","text":"y"}`, `{"type":"message","user_name":"Bob","text":"z"}`)
 	for range 3 {
-		c.mustNext()
+		c.MustNext()
 	}
 	var got []ledger.Origin
-	for _, e := range h.history(row) {
+	for _, e := range h.History(row) {
 		if e.Direction == ledger.In {
 			got = append(got, e.Origin)
 		}

@@ -52,6 +52,7 @@ type Session struct {
 	room      chan struct{} // who waits for Room; nil = nobody
 	flushing  bool
 	flushed   chan struct{} // closed when the flusher ended; nil = none ran yet
+	cut       chan struct{} // closed when the connection was closed below the flusher; nil = it was not
 	retired   bool
 	lost      []hub.Parcel // of which it is unknown whether they were written
 	pinged    time.Time
@@ -413,13 +414,15 @@ func (n *Session) end(err error) {
 	}
 	n.mu.Lock()
 	n.dead = true
-	flushed := n.flushed
+	flushed, cut := n.flushed, n.cut
 	if n.code != 0 {
 		err = fmt.Errorf("closed with %d: %s", n.code, n.why)
 	}
 	n.mu.Unlock()
-	if flushed != nil {
-		<-flushed
+	for _, done := range []chan struct{}{flushed, cut} {
+		if done != nil {
+			<-done
+		}
 	}
 	if len(n.lost) > 0 { // nobody adds to them any more
 		n.inbox.Broken(n.lost)

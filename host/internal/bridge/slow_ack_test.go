@@ -7,15 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/torture"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // An adapter with ack that does not read, or a byte now and then, is closed;
 // what it was sent comes again when it is back, and a neighbour notices nothing.
 func TestTortureSlowReader(t *testing.T) {
 	t.Parallel()
-	patient := start(t, func(s *setup) { s.smallBuffer = true })
-	impatient := start(t, func(s *setup) { s.smallBuffer, s.ack = true, time.Second })
+	patient := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
+	impatient := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer, s.Ack = true, time.Second })
 	report := torture.Row{Fault: "adapter with `ack` that does not read"}
 	rounds := torture.Times(1, 10)
 	ways := []slowWay{
@@ -30,12 +32,12 @@ func TestTortureSlowReader(t *testing.T) {
 		for i := range rounds {
 			for _, way := range ways {
 				h := patient
-				if way.size < smallBuffer { // fits the socket: the acknowledgements are what is missing
+				if way.size < hosttest.SmallBuffer { // fits the socket: the acknowledgements are what is missing
 					h = impatient
 				}
 				t.Run(way.name, func(t *testing.T) {
 					t.Parallel()
-					r := h.slowReader(t, fmt.Sprint(way.name, i), way)
+					r := slowReader(t, h, fmt.Sprint(way.name, i), way)
 					mu.Lock()
 					defer mu.Unlock()
 					report.Lost += r.Lost
@@ -57,36 +59,36 @@ type slowWay struct {
 	byteEvery     time.Duration // 0 = it reads nothing at all
 }
 
-func (h *host) slowReader(t *testing.T, name string, way slowWay) (r torture.Row) {
-	row, beside := h.channel(name, withQueue), h.channel("beside-"+name, withQueue)
-	c, err := dialAt(t, h.addr, credentials{}, true)
+func slowReader(t *testing.T, h *hosttest.Host, name string, way slowWay) (r torture.Row) {
+	row, beside := h.Channel(name, hosttest.WithQueue), h.Channel("beside-"+name, hosttest.WithQueue)
+	c, err := hosttest.DialAt(t, h.Addr, hosttest.Credentials{}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.register11(row, "ack")
-	neighbour := h.attach11(t, beside, "ack")
+	c.Register11(row, "ack")
+	neighbour := h.Attach11(t, beside, "ack")
 	const each = 2 // messages of a conversation: one is in flight
 	pad := strings.Repeat("x", way.size)
 	began := time.Now()
 	for n := range each {
 		for conv := range way.conversations {
-			if n == 0 && conv == way.conversations-5 && way.size > smallBuffer && way.byteEvery == 0 {
+			if n == 0 && conv == way.conversations-5 && way.size > hosttest.SmallBuffer && way.byteEvery == 0 {
 				time.Sleep(1200 * time.Millisecond) // as long as more than the bound may wait
 			}
-			h.mustSend(row, fmt.Sprint(conv), fmt.Sprint(n, " ", pad))
+			h.MustSend(row, fmt.Sprint(conv), fmt.Sprint(n, " ", pad))
 			if conv%10 != 0 {
 				continue
 			}
-			h.mustSend(beside, "n", fmt.Sprint(conv))
-			f := neighbour.nextSent("send")
-			if neighbour.ok(f.MessageID); f.Text != fmt.Sprint(conv) {
+			h.MustSend(beside, "n", fmt.Sprint(conv))
+			f := neighbour.NextSent("send")
+			if neighbour.OK(f.MessageID); f.Text != fmt.Sprint(conv) {
 				r.Disordered++
 			}
 		}
 		if way.byteEvery > 0 {
-			_ = c.tcp.SetReadDeadline(time.Now().Add(patience))
+			_ = c.TCP.SetReadDeadline(time.Now().Add(await.Limit))
 			for range 3 {
-				if _, err := c.tcp.Read(make([]byte, 1)); err != nil {
+				if _, err := c.TCP.Read(make([]byte, 1)); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(way.byteEvery)
@@ -96,36 +98,36 @@ func (h *host) slowReader(t *testing.T, name string, way slowWay) (r torture.Row
 	if way.byteEvery == 0 { // else it has lost the frames' borders
 		// 1006: the machine was so slow that a write had missed its deadline, which
 		// leaves no place for a close frame.
-		if _, code := c.rest(); code != 4008 && code != 1006 {
+		if _, code := c.Rest(); code != 4008 && code != 1006 {
 			t.Errorf("closed with %d, want 4008", code)
 		}
 	}
-	eventually(t, "it is closed", func() bool { return !h.attached(row) })
+	await.Until(t, "it is closed", func() bool { return !h.Attached(row) })
 	r.Recovery = append(r.Recovery, time.Since(began))
-	if got := h.log.count("adapter detached channel=" + name + " "); got != 1 || h.log.count("adapter detached channel=beside-"+name+" ") != 0 {
+	if got := h.Log.Count("adapter detached channel=" + name + " "); got != 1 || h.Log.Count("adapter detached channel=beside-"+name+" ") != 0 {
 		t.Errorf("%d ends of the slow one, and the neighbour's", got)
 	}
 
-	c = h.attach11(t, row, "ack")
+	c = h.Attach11(t, row, "ack")
 	got := map[string]int{}
 	for range each * way.conversations {
-		f := c.nextSent("send")
+		f := c.NextSent("send")
 		if n := got[f.ConversationID]; !strings.HasPrefix(f.Text, fmt.Sprint(n, " ")) {
 			r.Disordered++
 		}
 		got[f.ConversationID]++
-		c.ok(f.MessageID)
+		c.OK(f.MessageID)
 	}
-	c.quiet()
+	c.Quiet()
 	for conv := range way.conversations {
 		r.Lost += max(0, each-got[fmt.Sprint(conv)])
 		r.Duplicated += max(0, got[fmt.Sprint(conv)]-each)
 	}
-	h.settles(t, row)
-	h.settles(t, beside)
-	if n := len(h.history(row)); n != each*way.conversations {
+	settles(t, h, row)
+	settles(t, h, beside)
+	if n := len(h.History(row)); n != each*way.conversations {
 		t.Errorf("%d messages are kept", n)
 	}
-	neighbour.quiet()
+	neighbour.Quiet()
 	return r
 }

@@ -10,31 +10,33 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // What one commit brings is not the adapter's fault: it reads as fast as it is
 // written to.
 func TestBurstIsNotSlowness(t *testing.T) { // not parallel: it counts goroutines
-	h := start(t, func(s *setup) { s.store.BusyTimeout = time.Minute })
-	row := h.channel("burst")
-	c := h.attach(t, row)
-	c.works()
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.Store.BusyTimeout = time.Minute })
+	row := h.Channel("burst")
+	c := h.Attach(t, row)
+	c.Works()
 	const many = 3 * bridge.MaxParcels
-	unlock := lockStore(t, h)
+	unlock := hosttest.LockStore(t, h.Dir)
 	before := runtime.NumGoroutine()
 	taken := make(chan int)
-	go func() { taken <- h.burst(row, many, 10) }()
-	eventually(t, "all wait for the disk", func() bool { return runtime.NumGoroutine() >= before+many })
+	go func() { taken <- h.Burst(row, many, 10) }()
+	await.Until(t, "all wait for the disk", func() bool { return runtime.NumGoroutine() >= before+many })
 	unlock()
 	for range many {
-		c.mustNext()
+		c.MustNext()
 	}
-	if n := receive(t, "burst", taken); n != many {
+	if n := await.Value(t, "burst", taken); n != many {
 		t.Errorf("%d of %d messages were taken", n, many)
 	}
-	c.works()
+	c.Works()
 }
 
 // An adapter that doesn't read is dropped once too much waits for it; what was
@@ -44,17 +46,17 @@ func TestSlowReader(t *testing.T) {
 	for name, queue := range map[string]bool{"no queue": false, "queue": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := start(t, func(s *setup) { s.smallBuffer = true })
-			row := h.channel("slow", func(c *ledger.Channel) { c.Queue = queue })
-			c, other := h.slow(t, row), h.attach(t, h.channel("other"))
-			other.works()
-			events, end := h.hub.Events.Subscribe()
+			h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
+			row := h.Channel("slow", func(c *ledger.Channel) { c.Queue = queue })
+			c, other := h.AttachSmall(t, row), h.Attach(t, h.Channel("other"))
+			other.Works()
+			events, end := h.Hub.Events.Subscribe()
 			defer end()
 			const size = 200_000
 			taken := 0
 			for refused := false; !refused; {
-				n := h.burst(row, 10, size)
-				pending, err := h.store.CountPending(t.Context(), row.Key)
+				n := h.Burst(row, 10, size)
+				pending, err := h.Store.CountPending(t.Context(), row.Key)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -63,8 +65,8 @@ func TestSlowReader(t *testing.T) {
 					t.Fatal("there is no bound")
 				}
 			}
-			other.works()
-			got, code := c.rest()
+			other.Works()
+			got, code := c.Rest()
 			// On a machine so slow that a write misses its deadline before the bound is
 			// reached, nothing can be said any more: that is 1006.
 			if code != 4008 && code != 1006 {
@@ -73,12 +75,15 @@ func TestSlowReader(t *testing.T) {
 			if code == 4008 && taken*size < bridge.MaxOutBytes {
 				t.Fatalf("dropped after %d messages", taken)
 			}
-			eventually(t, "detached", func() bool { return !h.attached(row) })
+			await.Until(t, "detached", func() bool { return !h.Attached(row) })
 			var want []string
 			var left []ledger.Entry
-			for _, e := range h.history(row) {
-				if e.State == ledger.Sent {
-					want = append(want, unasked("c", e.Text))
+			written := func(e ledger.Entry) bool { // it was being written when the deadline passed
+				return code == 1006 && e.Reason == ledger.ReasonUnknownOutcome
+			}
+			for _, e := range h.History(row) {
+				if e.State == ledger.Sent || written(e) && slices.Contains(got, hosttest.Unasked("c", e.Text)) {
+					want = append(want, hosttest.Unasked("c", e.Text))
 				} else {
 					left = append(left, e)
 				}
@@ -101,18 +106,18 @@ func TestSlowReader(t *testing.T) {
 			if settled > len(left)+1 {
 				t.Errorf("%d changes of state of %d messages", settled, len(left))
 			}
-			c = h.attach(t, row)
+			c = h.Attach(t, row)
 			for _, e := range left {
-				if code == 1006 && e.Reason == ledger.ReasonUnknownOutcome { // it was being written
+				if written(e) {
 					continue
 				}
 				if queue {
-					c.want(unasked("c", e.Text))
+					c.Want(hosttest.Unasked("c", e.Text))
 				} else if e.State != ledger.Failed || e.Reason != ledger.ReasonNotAttached {
-					t.Errorf("%.60s", line(e))
+					t.Errorf("%.60s", hosttest.Line(e))
 				}
 			}
-			c.works()
+			c.Works()
 		})
 	}
 }
@@ -120,42 +125,42 @@ func TestSlowReader(t *testing.T) {
 // An adapter that sends but doesn't read is dropped too.
 func TestSlowReaderOfAnswers(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.smallBuffer = true })
-	row := h.channel("pings")
-	c := h.slow(t, row)
-	bad := frame(true, opText, `{"type":"`+strings.Repeat("x", 64)+`"}`)
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
+	row := h.Channel("pings")
+	c := h.AttachSmall(t, row)
+	bad := hosttest.RawFrame(true, hosttest.OpText, `{"type":"`+strings.Repeat("x", 64)+`"}`)
 	stop := make(chan struct{})
 	go func() {
 		defer close(stop)
 		for {
-			if _, err := c.tcp.Write(bad); err != nil {
+			if _, err := c.TCP.Write(bad); err != nil {
 				return
 			}
 		}
 	}()
-	eventually(t, "dropped", func() bool { return h.log.count("adapter detached channel=pings") == 1 })
-	_ = c.tcp.Close()
+	await.Until(t, "dropped", func() bool { return h.Log.Count("adapter detached channel=pings") == 1 })
+	_ = c.TCP.Close()
 	<-stop
-	h.attach(t, row).works()
+	h.Attach(t, row).Works()
 }
 
 // While nothing can be committed the host stops reading, and loses nothing.
 func TestBackpressure(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.smallBuffer, s.store.BusyTimeout = true, time.Minute })
-	row, other := h.channel("pressure", withAgent(hub.AgentNone)), h.channel("other")
-	c, beside := h.slow(t, row), h.attach(t, other)
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer, s.Store.BusyTimeout = true, time.Minute })
+	row, other := h.Channel("pressure", hosttest.WithAgent(hub.AgentNone)), h.Channel("other")
+	c, beside := h.AttachSmall(t, row), h.Attach(t, other)
 	// So that its first frame is not committed by its own reader, who would wait with it.
 	attached := time.Now()
-	eventually(t, "it is no longer lively", func() bool { return time.Since(attached) > bridge.LivelyPause })
-	unlock := lockStore(t, h)
+	await.Until(t, "it is no longer lively", func() bool { return time.Since(attached) > bridge.LivelyPause })
+	unlock := hosttest.LockStore(t, h.Dir)
 	const total = 400
 	pad := strings.Repeat("x", 20_000)
 	var written atomic.Int64
 	done := make(chan error, 1)
 	go func() {
 		for i := range total {
-			if _, err := c.tcp.Write(frame(true, opText, say("c", fmt.Sprint(i, " ", pad)))); err != nil {
+			if _, err := c.TCP.Write(hosttest.RawFrame(true, hosttest.OpText, hosttest.Say("c", fmt.Sprint(i, " ", pad)))); err != nil {
 				done <- err
 				return
 			}
@@ -165,7 +170,7 @@ func TestBackpressure(t *testing.T) {
 	}()
 	var last int64
 	since := time.Now()
-	eventually(t, "writing stalls", func() bool {
+	await.Until(t, "writing stalls", func() bool {
 		if n := written.Load(); n != last {
 			last, since = n, time.Now()
 		}
@@ -174,16 +179,16 @@ func TestBackpressure(t *testing.T) {
 	if last == total {
 		t.Fatal("every frame was read though none could be kept")
 	}
-	beside.quiet()
+	beside.Quiet()
 	unlock()
-	if err := receive(t, "writer", done); err != nil {
+	if err := await.Value(t, "writer", done); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all are stored", func() bool { return len(h.history(row)) == total })
-	for i, e := range h.history(row) {
+	await.Until(t, "all are stored", func() bool { return len(h.History(row)) == total })
+	for i, e := range h.History(row) {
 		if e.Text != fmt.Sprint(i, " ", pad) || e.State != ledger.Handled {
-			t.Fatalf("message %d is %.40s", i, line(e))
+			t.Fatalf("message %d is %.40s", i, hosttest.Line(e))
 		}
 	}
-	c.quiet()
+	c.Quiet()
 }

@@ -8,74 +8,76 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 const replaced = "replaced by a newer connection"
 
 func TestTakeover(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("takeover")
-	first := h.attach(t, row, "card")
-	second := h.attach(t, row, "buttons")
-	if a, _ := h.hub.Attached(row.Key); a.Effective.String() != "text,buttons" {
+	h := hosttest.Start(t)
+	row := h.Channel("takeover")
+	first := h.Attach(t, row, "card")
+	second := h.Attach(t, row, "buttons")
+	if a, _ := h.Hub.Attached(row.Key); a.Effective.String() != "text,buttons" {
 		t.Errorf("attached with %s", a.Effective)
 	}
-	first.wantClose(4001, replaced)
-	_ = first.ws.Close()
-	eventually(t, "the first has ended", func() bool { return h.log.count("adapter detached channel=takeover") == 1 })
-	if !h.attached(row) {
+	first.WantClose(4001, replaced)
+	_ = first.WS.Close()
+	await.Until(t, "the first has ended", func() bool { return h.Log.Count("adapter detached channel=takeover") == 1 })
+	if !h.Attached(row) {
 		t.Error("the first's end detached the second")
 	}
-	second.works()
-	h.mustSend(row, "c", "unasked")
-	second.want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":null,"text":"unasked"}`)
+	second.Works()
+	h.MustSend(row, "c", "unasked")
+	second.Want(`{"type":"send","session_key":"","conversation_id":"c","reply_ctx":null,"text":"unasked"}`)
 
 	// A peer that never answers the close frame is gone soon too.
-	mute := h.attach(t, row)
-	second.wantClose(4001, replaced)
-	third := h.attach(t, row)
-	eventually(t, "the mute one has ended", func() bool { return h.log.count("adapter detached channel=takeover") == 3 })
+	mute := h.Attach(t, row)
+	second.WantClose(4001, replaced)
+	third := h.Attach(t, row)
+	await.Until(t, "the mute one has ended", func() bool { return h.Log.Count("adapter detached channel=takeover") == 3 })
 	_ = mute
-	third.works()
+	third.Works()
 }
 
 func TestTakeoverFails(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("stays")
-	current := h.attach(t, row)
+	h := hosttest.Start(t)
+	row := h.Channel("stays")
+	current := h.Attach(t, row)
 	for name, first := range map[string]string{
-		"wrong token": registerFrame("a-wrong-token-of-some-length"),
+		"wrong token": hosttest.RegisterFrame("a-wrong-token-of-some-length"),
 		"no token":    `{"type":"register"}`,
-		"bad frame":   `{"type":"register","token":` + quote(tokenOf(row.Name)) + `,"platform":1}`,
+		"bad frame":   `{"type":"register","token":` + hosttest.Quote(hosttest.TokenOf(row.Name)) + `,"platform":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := h.dial(t, credentials{})
-			c.send(first)
-			if got := c.mustNext(); !strings.HasPrefix(got, `{"type":"register_ack","ok":false`) {
+			c := h.Dial(t, hosttest.Credentials{})
+			c.Send(first)
+			if got := c.MustNext(); !strings.HasPrefix(got, `{"type":"register_ack","ok":false`) {
 				t.Errorf("read %s", got)
 			}
-			current.works()
+			current.Works()
 		})
 	}
 	t.Run("nothing sent", func(t *testing.T) {
-		_ = h.dial(t, credentials{header: http.Header{"X-Bridge-Token": {tokenOf(row.Name)}}}).ws.Close()
-		current.works()
+		_ = h.Dial(t, hosttest.Credentials{Header: http.Header{"X-Bridge-Token": {hosttest.TokenOf(row.Name)}}}).WS.Close()
+		current.Works()
 	})
 }
 
 // What the replaced connection still sends is neither stored nor answered.
 func TestTakeoverEndsReading(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("late")
-	first := h.attach(t, row)
-	first.works()
-	second := h.attach(t, row)
-	first.raw(frame(true, opText, say("c", "late")), frame(true, opText, say("c", "later")))
-	frames, code := first.rest()
+	h := hosttest.Start(t)
+	row := h.Channel("late")
+	first := h.Attach(t, row)
+	first.Works()
+	second := h.Attach(t, row)
+	first.Raw(hosttest.RawFrame(true, hosttest.OpText, hosttest.Say("c", "late")), hosttest.RawFrame(true, hosttest.OpText, hosttest.Say("c", "later")))
+	frames, code := first.Rest()
 	for _, f := range frames { // refused is right too
 		if !strings.HasPrefix(f, `{"type":"error","code":"internal"`) {
 			t.Errorf("read %s", f)
@@ -84,46 +86,46 @@ func TestTakeoverEndsReading(t *testing.T) {
 	if code != 4001 {
 		t.Errorf("closed with %d, want 4001", code)
 	}
-	_ = first.ws.Close()
-	eventually(t, "the first has ended", func() bool { return h.log.count("adapter detached channel=late") == 1 })
-	second.send(say("c", "in time"))
-	second.want(answer("c", "echo: in time"))
-	h.wantHistory(row, "in handled does it work?", "out sent echo: does it work?", "in handled in time", "out sent echo: in time")
+	_ = first.WS.Close()
+	await.Until(t, "the first has ended", func() bool { return h.Log.Count("adapter detached channel=late") == 1 })
+	second.Send(hosttest.Say("c", "in time"))
+	second.Want(hosttest.Answer("c", "echo: in time"))
+	h.WantHistory(row, "in handled does it work?", "out sent echo: does it work?", "in handled in time", "out sent echo: in time")
 }
 
 // A turn that the replaced connection asked for is answered on the new one.
 func TestTakeoverDuringTurn(t *testing.T) {
 	t.Parallel()
-	slow := newHeld()
-	h := start(t, agents(map[string]hub.Agent{"held": slow}))
-	row := h.channel("turn", withAgent("held"))
-	first := h.attach(t, row)
-	first.send(say("c", "x"))
-	receive(t, "turn", slow.turns)
-	second := h.attach(t, row)
-	slow.answers <- "for the second"
-	second.want(answer("c", "for the second"))
-	first.wantClose(4001, replaced)
+	slow := hosttest.NewHeld()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"held": slow}))
+	row := h.Channel("turn", hosttest.WithAgent("held"))
+	first := h.Attach(t, row)
+	first.Send(hosttest.Say("c", "x"))
+	await.Value(t, "turn", slow.Turns)
+	second := h.Attach(t, row)
+	slow.Answers <- "for the second"
+	second.Want(hosttest.Answer("c", "for the second"))
+	first.WantClose(4001, replaced)
 }
 
 // Messages that wait for the replaced connection go to the new one, in order
 // and once.
 func TestTakeoverHandsOver(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.smallBuffer = true })
-	row := h.channel("hands-over")
-	first := h.slow(t, row)
-	n := h.burst(row, 40, 20_000)
-	begun := first.mustNext() // these are being written when the others come
-	if n += h.burst(row, 80, 20_000); n != 120 {
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
+	row := h.Channel("hands-over")
+	first := h.AttachSmall(t, row)
+	n := h.Burst(row, 40, 20_000)
+	begun := first.MustNext() // these are being written when the others come
+	if n += h.Burst(row, 80, 20_000); n != 120 {
 		t.Fatalf("%d messages were taken", n)
 	}
 	var want []string
-	for _, e := range h.history(row) {
-		want = append(want, unasked("c", e.Text))
+	for _, e := range h.History(row) {
+		want = append(want, hosttest.Unasked("c", e.Text))
 	}
-	second := h.attach(t, row)
-	rest, code := first.rest()
+	second := h.Attach(t, row)
+	rest, code := first.Rest()
 	if code != 4001 {
 		t.Errorf("first closed with %d, want 4001", code)
 	}
@@ -133,22 +135,17 @@ func TestTakeoverHandsOver(t *testing.T) {
 	}
 	t.Logf("%d to the first, %d to the second", len(got), len(want)-len(got))
 	for len(got) < len(want) {
-		got = append(got, second.mustNext())
+		got = append(got, second.MustNext())
 	}
 	if !slices.Equal(got, want) {
 		t.Error("the two together did not get every message once and in order")
 	}
-	second.works()
-	for _, e := range h.history(row)[:120] {
+	second.Works()
+	for _, e := range h.History(row)[:120] {
 		if e.State.String() != "sent" {
-			t.Errorf("%.40s", line(e))
+			t.Errorf("%.40s", hosttest.Line(e))
 		}
 	}
-}
-
-// unasked is a send that answers nothing.
-func unasked(conversation, text string) string {
-	return `{"type":"send","session_key":"","conversation_id":` + quote(conversation) + `,"reply_ctx":null,"text":` + quote(text) + `}`
 }
 
 // Of a thousand connections that register as fast as they can, one stays and
@@ -156,49 +153,49 @@ func unasked(conversation, text string) string {
 func TestTakeoverRace(t *testing.T) {
 	t.Parallel()
 	const racers, atOnce = 1000, 50
-	h := start(t)
-	row := h.channel("race")
-	last := unasked("last", "who is it?")
+	h := hosttest.Start(t)
+	row := h.Channel("race")
+	last := hosttest.Unasked("last", "who is it?")
 	var wg sync.WaitGroup
 	results := make(chan string, racers)
 	room := make(chan struct{}, atOnce)
 	for i := range racers {
 		room <- struct{}{}
-		c := h.dial(t, credentials{})
+		c := h.Dial(t, hosttest.Credentials{})
 		wg.Go(func() {
-			c.send(registerFrame(tokenOf(row.Name)), say("c", fmt.Sprint(i)))
-			got, err := c.next()
-			if err == nil && got != ackOK {
+			c.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)), hosttest.Say("c", fmt.Sprint(i)))
+			got, err := c.Next()
+			if err == nil && got != hosttest.AckOK {
 				err = fmt.Errorf("registered with %s", got)
 			}
 			<-room
 			for err == nil && got != last {
-				got, err = c.next()
+				got, err = c.Next()
 			}
 			if err != nil {
-				_ = c.ws.Close()
+				_ = c.WS.Close()
 				results <- err.Error()
 				return
 			}
-			c.send(say("works", "does it work?"))
-			for err == nil && got != answer("works", "echo: does it work?") { // behind what was asked before
-				got, err = c.next()
+			c.Send(hosttest.Say("works", "does it work?"))
+			for err == nil && got != hosttest.Answer("works", "echo: does it work?") { // behind what was asked before
+				got, err = c.Next()
 			}
 			results <- "current"
 		})
 	}
 	for range racers - 1 {
-		if got := receive(t, "end", results); got != "websocket: close 4001: "+replaced {
+		if got := await.Value(t, "end", results); got != "websocket: close 4001: "+replaced {
 			t.Errorf("ended with %s", got)
 		}
 	}
-	h.mustSend(row, "last", "who is it?")
-	if got := receive(t, "current one", results); got != "current" {
+	h.MustSend(row, "last", "who is it?")
+	if got := await.Value(t, "current one", results); got != "current" {
 		t.Errorf("the last ended with %s", got)
 	}
 	wg.Wait()
-	eventually(t, "all but one are freed", func() bool { return h.log.count("adapter detached")+h.log.count("adapter refused") == racers-1 })
-	if got := h.log.count("adapter attached"); got != h.log.count("adapter detached")+1 || !h.attached(row) {
+	await.Until(t, "all but one are freed", func() bool { return h.Log.Count("adapter detached")+h.Log.Count("adapter refused") == racers-1 })
+	if got := h.Log.Count("adapter attached"); got != h.Log.Count("adapter detached")+1 || !h.Attached(row) {
 		t.Errorf("%d attached", got)
 	}
 }

@@ -7,29 +7,31 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // tallyOf is what the hub counted of a channel.
-func (h *host) tallyOf(row ledger.Channel) hub.ChannelTally {
-	h.t.Helper()
-	for _, t := range h.hub.Tallies() {
+func tallyOf(h *hosttest.Host, row ledger.Channel) hub.ChannelTally {
+	h.T.Helper()
+	for _, t := range h.Hub.Tallies() {
 		if t.Key == row.Key {
 			return t
 		}
 	}
-	h.t.Fatalf("channel %s is not counted", row.Name)
+	h.T.Fatalf("channel %s is not counted", row.Name)
 	return hub.ChannelTally{}
 }
 
 // wantOutcomes compares what was counted: those that are not named are 0.
-func (h *host) wantOutcomes(row ledger.Channel, want map[hub.Outcome]uint64) {
-	h.t.Helper()
+func wantOutcomes(h *hosttest.Host, row ledger.Channel, want map[hub.Outcome]uint64) {
+	h.T.Helper()
 	var got hub.ChannelTally
-	eventuallyOr(h.t, func() bool {
-		got = h.tallyOf(row)
+	await.UntilElse(h.T, func() bool {
+		got = tallyOf(h, row)
 		for i, o := range hub.Outcomes {
 			if got.Outcomes[i] != want[o] {
 				return false
@@ -50,34 +52,34 @@ func (h *host) wantOutcomes(row ledger.Channel, want map[hub.Outcome]uint64) {
 // TestTally: what happens in a channel is counted, once.
 func TestTally(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.ttl = 2 * time.Second })
-	plain := h.channel("plain", func(c *ledger.Channel) { c.Users = []string{"u"} })
-	c := h.attach11(t, plain, "")
-	c.send(`{"type":"message","conversation_id":"c","user_id":"u","text":"hi","message_id":"1"}`)
-	c.nextSent("send")
-	c.send(`{"type":"message","conversation_id":"c","user_id":"u","text":"hi","message_id":"1"}`) // again
-	c.send(`{"type":"message","conversation_id":"c","user_id":"stranger","text":"no"}`)
-	h.wantOutcomes(plain, map[hub.Outcome]uint64{
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.TTL = 2 * time.Second })
+	plain := h.Channel("plain", func(c *ledger.Channel) { c.Users = []string{"u"} })
+	c := h.Attach11(t, plain, "")
+	c.Send(`{"type":"message","conversation_id":"c","user_id":"u","text":"hi","message_id":"1"}`)
+	c.NextSent("send")
+	c.Send(`{"type":"message","conversation_id":"c","user_id":"u","text":"hi","message_id":"1"}`) // again
+	c.Send(`{"type":"message","conversation_id":"c","user_id":"stranger","text":"no"}`)
+	wantOutcomes(h, plain, map[hub.Outcome]uint64{
 		{Direction: ledger.Out, State: ledger.Sent}:                                 1,
 		{Direction: ledger.In, State: ledger.Failed, Reason: ledger.ReasonRejected}: 1,
 	})
-	got := h.tallyOf(plain)
+	got := tallyOf(h, plain)
 	if got.Received != 2 || got.Sent != 1 || got.Refused != 0 || got.Latency.Total() != 1 || !got.Attached || got.Queue != 0 {
 		t.Errorf("plain: %+v", got)
 	}
 
-	acks := h.channel("acks", withQueue)
-	a := h.attach11(t, acks, "ack")
+	acks := h.Channel("acks", hosttest.WithQueue)
+	a := h.Attach11(t, acks, "ack")
 	for _, answer := range []string{"", `"error":"no"`, `"error":"lost","ambiguous":true`} {
-		h.mustSend(acks, "c", "text "+answer)
-		id := a.nextSent("send").MessageID
-		if got := h.tallyOf(acks); got.Flights != 1 {
+		h.MustSend(acks, "c", "text "+answer)
+		id := a.NextSent("send").MessageID
+		if got := tallyOf(h, acks); got.Flights != 1 {
 			t.Errorf("%d in flight", got.Flights)
 		}
 		if answer == "" {
-			a.ok(id)
+			a.OK(id)
 		} else {
-			a.ok(id, answer)
+			a.OK(id, answer)
 		}
 	}
 	want := map[hub.Outcome]uint64{
@@ -85,33 +87,33 @@ func TestTally(t *testing.T) {
 		{Direction: ledger.Out, State: ledger.Failed, Reason: ledger.ReasonRejected}:       1,
 		{Direction: ledger.Out, State: ledger.Failed, Reason: ledger.ReasonUnknownOutcome}: 1,
 	}
-	h.wantOutcomes(acks, want)
-	if got := h.tallyOf(acks); got.Latency.Total() != 1 || got.Sent != 3 {
+	wantOutcomes(h, acks, want)
+	if got := tallyOf(h, acks); got.Latency.Total() != 1 || got.Sent != 3 {
 		t.Errorf("acks: %+v", got)
 	}
 
 	// What waits is seen, and what has waited for too long is counted.
-	_ = a.ws.Close()
-	eventually(t, "the adapter goes", func() bool { return !h.attached(acks) })
-	h.mustSend(acks, "c", "old")
-	if got := h.tallyOf(acks); got.Queue != 1 || got.Peak != 1 || got.Attached {
+	_ = a.WS.Close()
+	await.Until(t, "the adapter goes", func() bool { return !h.Attached(acks) })
+	h.MustSend(acks, "c", "old")
+	if got := tallyOf(h, acks); got.Queue != 1 || got.Peak != 1 || got.Attached {
 		t.Errorf("waiting: %+v", got)
 	}
-	id, err := h.store.OldestQueued(t.Context(), acks.Key)
+	id, err := h.Store.OldestQueued(t.Context(), acks.Key)
 	if err != nil || id == 0 {
 		t.Errorf("oldest queued %v, %v", id, err)
 	}
 	want[hub.Outcome{Direction: ledger.Out, State: ledger.Expired, Reason: ledger.ReasonTTL}] = 1
-	h.wantOutcomes(acks, want)
-	if id, err := h.store.OldestQueued(t.Context(), acks.Key); err != nil || id != 0 {
+	wantOutcomes(h, acks, want)
+	if id, err := h.Store.OldestQueued(t.Context(), acks.Key); err != nil || id != 0 {
 		t.Errorf("oldest queued %v, %v, want none", id, err)
 	}
-	dead, err := h.store.CountDead(t.Context())
+	dead, err := h.Store.CountDead(t.Context())
 	if err != nil || !dead.Whole || dead.ByChannel()[acks.Key] != 3 || dead.ByChannel()[plain.Key] != 0 {
 		t.Errorf("dead letters %v, %v", dead, err)
 	}
 	peaks := func() int {
-		for _, t := range h.hub.TakePeaks() {
+		for _, t := range h.Hub.TakePeaks() {
 			if t.Key == acks.Key {
 				return t.Peak
 			}
@@ -126,32 +128,32 @@ func TestTally(t *testing.T) {
 // TestTallyLimited: frames over the rate are counted.
 func TestTallyLimited(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.rate = 1 })
-	row := h.channel("r", withAgent("none"))
-	c := h.attach(t, row)
-	c.send(say("c", "1"), say("c", "2"), say("c", "3"))
-	eventually(t, "the third is over the rate", func() bool { return h.tallyOf(row).Limited >= 1 })
+	h := hosttest.Start(t, func(s *hosttest.Setup) { s.Rate = 1 })
+	row := h.Channel("r", hosttest.WithAgent("none"))
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("c", "1"), hosttest.Say("c", "2"), hosttest.Say("c", "3"))
+	await.Until(t, "the third is over the rate", func() bool { return tallyOf(h, row).Limited >= 1 })
 }
 
 // TestAgentTally: how turns end, how long they take and when the first text comes.
 func TestAgentTally(t *testing.T) {
 	t.Parallel()
 	s := streaming{make(chan func(context.Context, hub.Reply) error)}
-	h := start(t, func(o *setup) {
-		o.agents["streams"], o.agents["fails"] = s, failing{errors.New("no")}
-		o.retry = time.Hour
+	h := hosttest.Start(t, func(o *hosttest.Setup) {
+		o.Agents["streams"], o.Agents["fails"] = s, hosttest.Failing{Err: errors.New("no")}
+		o.Retry = time.Hour
 	})
-	row := h.channel("s", withAgent("streams"))
-	c := h.attach11(t, row, "stream")
+	row := h.Channel("s", hosttest.WithAgent("streams"))
+	c := h.Attach11(t, row, "stream")
 	of := func(name string) (one hub.AgentCounts) {
-		for _, a := range h.hub.AgentTallies() {
+		for _, a := range h.Hub.AgentTallies() {
 			if a.Name == name {
 				return a
 			}
 		}
 		return hub.AgentCounts{}
 	}
-	c.send(say("c", "hi"))
+	c.Send(hosttest.Say("c", "hi"))
 	answered := make(chan struct{})
 	s.do <- func(ctx context.Context, r hub.Reply) error {
 		defer close(answered)
@@ -163,20 +165,20 @@ func TestAgentTally(t *testing.T) {
 		_, err := r.Send(ctx, message.Text("hello"))
 		return err
 	}
-	receive(t, "answer", answered)
+	await.Value(t, "answer", answered)
 	s.do <- nil
-	eventually(t, "the turn is counted", func() bool { return of("streams").Turns[0] == 1 })
+	await.Until(t, "the turn is counted", func() bool { return of("streams").Turns[0] == 1 })
 	if a := of("streams"); a.Active != 0 || a.Took.Total() != 1 || a.First.Total() != 1 || a.Turns != [4]uint64{1} {
 		t.Errorf("streams: %+v", a)
 	}
 	// The whole answer is what counts as late, not its beginning.
-	eventually(t, "its delivery is timed", func() bool { return h.tallyOf(row).Latency.Total() == 1 })
+	await.Until(t, "its delivery is timed", func() bool { return tallyOf(h, row).Latency.Total() == 1 })
 
-	bad := h.channel("bad", withAgent("fails"))
-	b := h.attach(t, bad)
-	b.send(say("c", "hi"))
-	eventually(t, "the failure is counted", func() bool { return of("fails").Turns[1] == 1 })
-	h.wantOutcomes(bad, map[hub.Outcome]uint64{
+	bad := h.Channel("bad", hosttest.WithAgent("fails"))
+	b := h.Attach(t, bad)
+	b.Send(hosttest.Say("c", "hi"))
+	await.Until(t, "the failure is counted", func() bool { return of("fails").Turns[1] == 1 })
+	wantOutcomes(h, bad, map[hub.Outcome]uint64{
 		{Direction: ledger.Out, State: ledger.Sent}:                                       1, // the apology
 		{Direction: ledger.In, State: ledger.Failed, Reason: ledger.ReasonUnknownOutcome}: 1,
 	})

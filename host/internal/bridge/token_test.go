@@ -8,38 +8,41 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // places are the four places of a token; "-" leaves one out.
 type places struct{ query, header, bearer, frame string }
 
-func (p places) open(t *testing.T, h *host) *client {
+func (p places) open(t *testing.T, h *hosttest.Host) *hosttest.Client {
 	t.Helper()
-	c := credentials{header: http.Header{}}
+	c := hosttest.Credentials{Header: http.Header{}}
 	if p.query != "-" {
-		c.query = url.Values{"token": {p.query}}
+		c.Query = url.Values{"token": {p.query}}
 	}
 	if p.header != "-" {
-		c.header.Set("X-Bridge-Token", p.header)
+		c.Header.Set("X-Bridge-Token", p.header)
 	}
 	if p.bearer != "-" {
-		c.header.Set("Authorization", p.bearer)
+		c.Header.Set("Authorization", p.bearer)
 	}
-	made := h.dial(t, c)
+	made := h.Dial(t, c)
 	if p.frame == "-" {
-		made.send(`{"type":"register","platform":"test"}`)
+		made.Send(`{"type":"register","platform":"test"}`)
 	} else {
-		made.send(`{"type":"register","platform":"test","token":` + quote(p.frame) + `}`)
+		made.Send(`{"type":"register","platform":"test","token":` + hosttest.Quote(p.frame) + `}`)
 	}
 	return made
 }
 
 func TestTokenPlaces(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	good := tokenOf(h.channel("places").Name)
+	h := hosttest.Start(t)
+	good := hosttest.TokenOf(h.Channel("places").Name)
 	const bad = "a-token-that-nobody-made"
 	for name, tt := range map[string]struct {
 		places
@@ -71,57 +74,59 @@ func TestTokenPlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := tt.open(t, h)
 			if tt.want != "" {
-				c.want(ackFailed(tt.want))
-				c.wantClose(1008, tt.want)
+				c.Want(hosttest.AckFailed(tt.want))
+				c.WantClose(1008, tt.want)
 				return
 			}
-			c.want(ackOK)
-			c.works()
+			c.Want(hosttest.AckOK)
+			c.Works()
 		})
 	}
 }
 
 func TestTokenNull(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	h.channel("null")
-	c := h.dial(t, credentials{})
-	c.send(`{"type":"register","token":null}`)
-	c.want(ackFailed("missing token"))
-	c.wantClose(1008, "missing token")
+	h := hosttest.Start(t)
+	h.Channel("null")
+	c := h.Dial(t, hosttest.Credentials{})
+	c.Send(`{"type":"register","token":null}`)
+	c.Want(hosttest.AckFailed("missing token"))
+	c.WantClose(1008, "missing token")
 }
 
 func TestTokenInQueryRefused(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(s *setup) { s.refuseQuery = true })
-	good := tokenOf(h.channel("refused").Name)
+	h := hosttest.Start(t, func(s *hosttest.Setup) {
+		s.API = func(_ *hosttest.Host, o *api.Options) { o.RefuseQueryToken = true }
+	})
+	good := hosttest.TokenOf(h.Channel("refused").Name)
 	c := places{good, "-", "-", "-"}.open(t, h)
-	c.want(ackFailed("missing token"))
-	c.wantClose(1008, "missing token")
+	c.Want(hosttest.AckFailed("missing token"))
+	c.WantClose(1008, "missing token")
 	c = places{"wrong-but-not-looked-at", good, "-", "-"}.open(t, h)
-	c.want(ackOK)
-	c.works()
+	c.Want(hosttest.AckOK)
+	c.Works()
 }
 
 // A token that opens nothing gets one answer, whatever is wrong with it.
 func TestTokenInvalid(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	h := start(t, func(s *setup) {
-		s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	h := hosttest.Start(t, func(s *hosttest.Setup) {
+		s.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	by := ledger.Change{Actor: "test", Action: "test"}
 	refused := func(t *testing.T, token string) {
 		t.Helper()
 		c := places{"-", "-", "-", token}.open(t, h)
-		c.want(ackFailed("invalid token"))
-		c.wantClose(1008, "invalid token")
+		c.Want(hosttest.AckFailed("invalid token"))
+		c.WantClose(1008, "invalid token")
 	}
 	accepted := func(t *testing.T, token string) {
 		t.Helper()
 		c := places{"-", "-", "-", token}.open(t, h)
-		c.want(ackOK)
-		_ = c.ws.Close()
+		c.Want(hosttest.AckOK)
+		_ = c.WS.Close()
 	}
 	t.Run("unknown", func(t *testing.T) {
 		refused(t, "pnt_0000000000000000000000000000")
@@ -129,82 +134,82 @@ func TestTokenInvalid(t *testing.T) {
 		refused(t, strings.Repeat("x", 4096))
 	})
 	t.Run("revoked", func(t *testing.T) {
-		row := h.channel("revoked")
-		accepted(t, tokenOf("revoked"))
-		tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
+		row := h.Channel("revoked")
+		accepted(t, hosttest.TokenOf("revoked"))
+		tokens, err := h.Store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 		if err != nil || len(tokens) != 1 {
 			t.Fatal(tokens, err)
 		}
-		if err := h.store.RevokeCredential(t.Context(), ledger.OfChannel(row.Key), tokens[0].ID, by); err != nil {
+		if err := h.Store.RevokeCredential(t.Context(), ledger.OfChannel(row.Key), tokens[0].ID, by); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, tokenOf("revoked"))
+		refused(t, hosttest.TokenOf("revoked"))
 	})
 	t.Run("expired", func(t *testing.T) {
-		row := h.channel("expired")
+		row := h.Channel("expired")
 		secret := auth.NewCredential("lives-for-an-hour", time.Now().Add(time.Hour))
-		if _, err := h.store.RotateCredential(t.Context(), ledger.OfChannel(row.Key), secret, time.Now().Add(24*time.Hour), by); err != nil {
+		if _, err := h.Store.RotateCredential(t.Context(), ledger.OfChannel(row.Key), secret, time.Now().Add(24*time.Hour), by); err != nil {
 			t.Fatal(err)
 		}
 		accepted(t, "lives-for-an-hour")
 		ahead.Store(int64(61 * time.Minute))
 		defer ahead.Store(0)
 		refused(t, "lives-for-an-hour")
-		accepted(t, tokenOf("expired"))
+		accepted(t, hosttest.TokenOf("expired"))
 	})
 	t.Run("channel disabled", func(t *testing.T) {
-		h.channel("disabled")
-		h.operator("PATCH", "/channels/disabled", `{"enabled":false}`, 200)
-		refused(t, tokenOf("disabled"))
-		h.operator("PATCH", "/channels/disabled", `{"enabled":true}`, 200)
-		accepted(t, tokenOf("disabled"))
+		h.Channel("disabled")
+		h.Operator("PATCH", "/channels/disabled", `{"enabled":false}`, 200)
+		refused(t, hosttest.TokenOf("disabled"))
+		h.Operator("PATCH", "/channels/disabled", `{"enabled":true}`, 200)
+		accepted(t, hosttest.TokenOf("disabled"))
 	})
 	t.Run("channel deleted", func(t *testing.T) {
-		h.channel("deleted")
-		accepted(t, tokenOf("deleted"))
-		h.operator("DELETE", "/channels/deleted", "", 204)
-		refused(t, tokenOf("deleted"))
+		h.Channel("deleted")
+		accepted(t, hosttest.TokenOf("deleted"))
+		h.Operator("DELETE", "/channels/deleted", "", 204)
+		refused(t, hosttest.TokenOf("deleted"))
 	})
 }
 
 func TestTokenOfOperator(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := hosttest.Start(t)
 	const own = "sixteen bytes &+%/ü"
-	h.operator("POST", "/channels", `{"name":"own","token":"`+own+`"}`, 201)
+	h.Operator("POST", "/channels", `{"name":"own","token":"`+own+`"}`, 201)
 	for name, p := range map[string]places{"query": {own, "-", "-", "-"}, "frame": {"-", "-", "-", own}} {
 		t.Run(name, func(t *testing.T) {
 			c := p.open(t, h)
-			c.want(ackOK)
-			c.works()
+			c.Want(hosttest.AckOK)
+			c.Works()
 		})
 	}
-	h.operator("POST", "/channels", `{"name":"short","token":"fifteen bytes !"}`, 422)
-	h.operator("POST", "/channels", `{"name":"padded","token":" sixteen bytes and more"}`, 422)
-	h.operator("POST", "/channels", `{"name":"again","token":"`+own+`"}`, 409)
+	h.Operator("POST", "/channels", `{"name":"short","token":"fifteen bytes !"}`, 422)
+	h.Operator("POST", "/channels", `{"name":"padded","token":" sixteen bytes and more"}`, 422)
+	h.Operator("POST", "/channels", `{"name":"again","token":"`+own+`"}`, 409)
 }
 
 // A channel may have several tokens; each leads to the same slot.
 func TestTokensTogether(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	h.channel("several")
-	h.operator("POST", "/channels/several/tokens", `{"token":"the-second-token","overlap":"1h"}`, 201)
-	first := places{"-", "-", "-", tokenOf("several")}.open(t, h)
-	first.want(ackOK)
-	first.works()
+	h := hosttest.Start(t)
+	h.Channel("several")
+	h.Operator("POST", "/channels/several/tokens", `{"token":"the-second-token","overlap":"1h"}`, 201)
+	first := places{"-", "-", "-", hosttest.TokenOf("several")}.open(t, h)
+	first.Want(hosttest.AckOK)
+	first.Works()
 	second := places{"-", "-", "-", "the-second-token"}.open(t, h)
-	second.want(ackOK)
-	first.wantClose(4001, "replaced by a newer connection")
-	second.works()
+	second.Want(hosttest.AckOK)
+	first.WantClose(4001, "replaced by a newer connection")
+	second.Works()
 }
 
 func TestTokenLastUsed(t *testing.T) {
 	t.Parallel()
-	h := start(t)
-	row := h.channel("used")
+	h := hosttest.Start(t)
+	row := h.Channel("used")
 	used := func() time.Time {
-		tokens, err := h.store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
+		tokens, err := h.Store.Credentials(t.Context(), ledger.OfChannel(row.Key), 0, 10)
 		if err != nil || len(tokens) != 1 {
 			t.Fatal(tokens, err)
 		}
@@ -214,6 +219,6 @@ func TestTokenLastUsed(t *testing.T) {
 		t.Fatalf("used at %s before its first use", at)
 	}
 	before := time.Now().Truncate(time.Millisecond)
-	h.attach(t, row)
-	eventually(t, "last use is written", func() bool { return !used().Before(before) })
+	h.Attach(t, row)
+	await.Until(t, "last use is written", func() bool { return !used().Before(before) })
 }

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -37,45 +39,45 @@ func (k clerk) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 // history says so, and the user's next message goes there, also after a restart.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
-	k, slow := clerk{make(chan error, 1)}, newSlowEcho()
-	named := agents(map[string]hub.Agent{"clerk": k, "slow": slow, "other": newSlowEcho()})
-	h := start(t, named)
-	row := h.channel("c", withAgent("clerk"), func(c *ledger.Channel) { c.Agents = []string{"clerk", "slow", "none", "gone"} })
-	c := h.attach(t, row)
+	k, slow := clerk{make(chan error, 1)}, hosttest.NewSlowEcho()
+	named := hosttest.WithAgents(map[string]hub.Agent{"clerk": k, "slow": slow, "other": hosttest.NewSlowEcho()})
+	h := hosttest.Start(t, named)
+	row := h.Channel("c", hosttest.WithAgent("clerk"), func(c *ledger.Channel) { c.Agents = []string{"clerk", "slow", "none", "gone"} })
+	c := h.Attach(t, row)
 	for _, refused := range []string{"other", "nobody", "none", "gone", ""} {
-		c.send(say("a", "to "+refused))
-		if err := receive(t, "error", k.failed); !errors.Is(err, hub.ErrTransfer) || !strings.Contains(err.Error(), "expected one of clerk, slow") {
+		c.Send(hosttest.Say("a", "to "+refused))
+		if err := await.Value(t, "error", k.failed); !errors.Is(err, hub.ErrTransfer) || !strings.Contains(err.Error(), "expected one of clerk, slow") {
 			t.Errorf("to %s: %v", refused, err)
 		}
 	}
-	c.send(say("a", "part other")) // somebody else's matter
-	c.want(answer("a", "bye"), answer("a", "Handing over to other: completed."))
-	c.send(say("a", "failed slow"))
-	c.want(answer("a", "bye"), answer("a", "Handing over to slow: failed."))
-	c.send(say("a", "still you"))
-	c.want(answer("a", "clerk: still you"))
+	c.Send(hosttest.Say("a", "part other")) // somebody else's matter
+	c.Want(hosttest.Answer("a", "bye"), hosttest.Answer("a", "Handing over to other: completed."))
+	c.Send(hosttest.Say("a", "failed slow"))
+	c.Want(hosttest.Answer("a", "bye"), hosttest.Answer("a", "Handing over to slow: failed."))
+	c.Send(hosttest.Say("a", "still you"))
+	c.Want(hosttest.Answer("a", "clerk: still you"))
 
-	c.send(say("a", "to slow"))
-	c.want(answer("a", "Handing over to slow: completed."))
-	c.send(say("a", "hello"), say("b", "hello"))
+	c.Send(hosttest.Say("a", "to slow"))
+	c.Want(hosttest.Answer("a", "Handing over to slow: completed."))
+	c.Send(hosttest.Say("a", "hello"), hosttest.Say("b", "hello"))
 	for range 2 {
-		switch got := c.mustNext(); got {
-		case answer("a", "slow: hello"), answer("b", "clerk: hello"):
+		switch got := c.MustNext(); got {
+		case hosttest.Answer("a", "slow: hello"), hosttest.Answer("b", "clerk: hello"):
 		default:
 			t.Errorf("got %s", got)
 		}
 	}
-	c.send(say("b", "part slow"))
-	c.want(answer("b", "bye"), answer("b", "Handing over to slow: completed."))
-	c.send(say("d", "last slow"), say("d", "at once"))
-	c.want(answer("d", "Handing over to slow: completed."), answer("d", "slow: at once"))
-	h = h.again(named)
-	c = h.attach(t, row)
+	c.Send(hosttest.Say("b", "part slow"))
+	c.Want(hosttest.Answer("b", "bye"), hosttest.Answer("b", "Handing over to slow: completed."))
+	c.Send(hosttest.Say("d", "last slow"), hosttest.Say("d", "at once"))
+	c.Want(hosttest.Answer("d", "Handing over to slow: completed."), hosttest.Answer("d", "slow: at once"))
+	h = h.Again(named)
+	c = h.Attach(t, row)
 	for _, conversation := range []string{"a", "b", "d"} {
-		c.send(say(conversation, "again"))
-		c.want(answer(conversation, "slow: again"))
+		c.Send(hosttest.Say(conversation, "again"))
+		c.Want(hosttest.Answer(conversation, "slow: again"))
 	}
-	page := rest[struct {
+	page := hosttest.Call[struct {
 		Messages []struct {
 			AgentName string `json:"agent_name"`
 			Text      string
@@ -96,91 +98,91 @@ func TestTransfer(t *testing.T) {
 }
 
 // hasty wants its turn ended when the user goes on.
-type hasty struct{ *held }
+type hasty struct{ *hosttest.Held }
 
 func (hasty) Interrupted() bool { return true }
 
 // A new message ends the running turn of an agent that wants that, and of no other.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	quick, slow := hasty{newHeld()}, newHeld()
-	h := start(t, agents(map[string]hub.Agent{"hasty": quick, "held": slow}))
-	row, other := h.channel("c", withAgent("hasty")), h.channel("d", withAgent("held"))
-	c, d := h.attach(t, row), h.attach(t, other)
-	c.send(say("a", "one"))
-	d.send(say("a", "one"))
-	receive(t, "turn", quick.turns)
-	receive(t, "turn", slow.turns)
-	d.send(say("a", "two"))
-	c.send(say("a", "two"))
-	if err := receive(t, "end", quick.ended); !errors.Is(err, hub.ErrReplaced) {
+	quick, slow := hasty{hosttest.NewHeld()}, hosttest.NewHeld()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"hasty": quick, "held": slow}))
+	row, other := h.Channel("c", hosttest.WithAgent("hasty")), h.Channel("d", hosttest.WithAgent("held"))
+	c, d := h.Attach(t, row), h.Attach(t, other)
+	c.Send(hosttest.Say("a", "one"))
+	d.Send(hosttest.Say("a", "one"))
+	await.Value(t, "turn", quick.Turns)
+	await.Value(t, "turn", slow.Turns)
+	d.Send(hosttest.Say("a", "two"))
+	c.Send(hosttest.Say("a", "two"))
+	if err := await.Value(t, "end", quick.Ended); !errors.Is(err, hub.ErrReplaced) {
 		t.Errorf("ended by %v", err)
 	}
-	if turn := receive(t, "turn", quick.turns); turn.Message.Text != "two" {
+	if turn := await.Value(t, "turn", quick.Turns); turn.Message.Text != "two" {
 		t.Errorf("asked %q", turn.Message.Text)
 	}
-	c.send(say("a", "/stop"))
-	c.want(answer("a", "Stopped."))
-	if err := receive(t, "end", quick.ended); !errors.Is(err, hub.ErrStopped) {
+	c.Send(hosttest.Say("a", "/stop"))
+	c.Want(hosttest.Answer("a", "Stopped."))
+	if err := await.Value(t, "end", quick.Ended); !errors.Is(err, hub.ErrStopped) {
 		t.Errorf("ended by %v", err)
 	}
-	h.wantHistory(row, "in handled one", "in handled two", "in handled /stop", "out sent Stopped.")
-	if len(slow.ended) != 0 {
+	h.WantHistory(row, "in handled one", "in handled two", "in handled /stop", "out sent Stopped.")
+	if len(slow.Ended) != 0 {
 		t.Error("a turn was ended that nobody wanted ended")
 	}
-	slow.answers <- "first"
-	slow.answers <- "second"
-	d.want(answer("a", "first"), answer("a", "second"))
+	slow.Answers <- "first"
+	slow.Answers <- "second"
+	d.Want(hosttest.Answer("a", "first"), hosttest.Answer("a", "second"))
 }
 
 // Who disables or deletes an agent, or a channel, ends its turns.
 func TestGoneWhileRunning(t *testing.T) {
 	t.Parallel()
-	h := start(t, parrots)
-	rest[agentRow](h, "POST", "/agents", `{"name":"silent","kind":"mute"}`, 201)
-	found, _ := h.roster.Agent("silent")
-	silent := found.(*held)
-	row := h.channel("c", withAgent("silent"))
-	c := h.attach(t, row)
-	c.send(say("a", "one"))
-	receive(t, "turn", silent.turns)
-	h.operator("PATCH", "/agents/silent", `{"enabled":false}`, 200)
-	if err := receive(t, "end", silent.ended); !errors.Is(err, hub.ErrAgentGone) || !errors.Is(err, hub.ErrAway) {
+	h := hosttest.Start(t, hosttest.Parrots)
+	hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"silent","kind":"mute"}`, 201)
+	found, _ := h.Roster.Agent("silent")
+	silent := found.(*hosttest.Held)
+	row := h.Channel("c", hosttest.WithAgent("silent"))
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("a", "one"))
+	await.Value(t, "turn", silent.Turns)
+	h.Operator("PATCH", "/agents/silent", `{"enabled":false}`, 200)
+	if err := await.Value(t, "end", silent.Ended); !errors.Is(err, hub.ErrAgentGone) || !errors.Is(err, hub.ErrAway) {
 		t.Errorf("ended by %v", err)
 	}
-	c.want(answer("a", waitsNotice))
-	h.operator("PATCH", "/agents/silent", `{"enabled":true}`, 200)
-	found, _ = h.roster.Agent("silent")
-	silent = found.(*held)
-	if turn := receive(t, "turn again", silent.turns); turn.Message.Text != "one" || !turn.Repeated {
+	c.Want(hosttest.Answer("a", waitsNotice))
+	h.Operator("PATCH", "/agents/silent", `{"enabled":true}`, 200)
+	found, _ = h.Roster.Agent("silent")
+	silent = found.(*hosttest.Held)
+	if turn := await.Value(t, "turn again", silent.Turns); turn.Message.Text != "one" || !turn.Repeated {
 		t.Errorf("asked %+v", turn)
 	}
-	silent.answers <- "there"
-	c.want(answer("a", "there"))
+	silent.Answers <- "there"
+	c.Want(hosttest.Answer("a", "there"))
 
 	// Chosen by the user alone, it may be deleted: the channel's agent takes over.
-	h.operator("PATCH", "/channels/c", `{"agent":"echo"}`, 200)
-	c.send(say("a", "/agent silent"))
-	c.want(answer("a", "Agent silent answers from now on."))
-	c.send(say("a", "two"))
-	receive(t, "turn", silent.turns)
-	h.operator("DELETE", "/agents/silent", "", 204)
-	if err := receive(t, "end", silent.ended); !errors.Is(err, hub.ErrAgentGone) {
+	h.Operator("PATCH", "/channels/c", `{"agent":"echo"}`, 200)
+	c.Send(hosttest.Say("a", "/agent silent"))
+	c.Want(hosttest.Answer("a", "Agent silent answers from now on."))
+	c.Send(hosttest.Say("a", "two"))
+	await.Value(t, "turn", silent.Turns)
+	h.Operator("DELETE", "/agents/silent", "", 204)
+	if err := await.Value(t, "end", silent.Ended); !errors.Is(err, hub.ErrAgentGone) {
 		t.Errorf("ended by %v", err)
 	}
-	c.want(answer("a", "echo: two"))
+	c.Want(hosttest.Answer("a", "echo: two"))
 
-	rest[agentRow](h, "POST", "/agents", `{"name":"silent","kind":"mute"}`, 201)
-	found, _ = h.roster.Agent("silent")
-	silent = found.(*held)
-	gone := h.channel("gone", withAgent("silent"))
-	h.attach(t, gone).send(say("a", "three"), say("a", "four"))
-	receive(t, "turn", silent.turns)
-	h.operator("DELETE", "/channels/gone", "", 204)
-	if err := receive(t, "end", silent.ended); !errors.Is(err, hub.ErrChannelGone) {
+	hosttest.Call[agentRow](h, "POST", "/agents", `{"name":"silent","kind":"mute"}`, 201)
+	found, _ = h.Roster.Agent("silent")
+	silent = found.(*hosttest.Held)
+	gone := h.Channel("gone", hosttest.WithAgent("silent"))
+	h.Attach(t, gone).Send(hosttest.Say("a", "three"), hosttest.Say("a", "four"))
+	await.Value(t, "turn", silent.Turns)
+	h.Operator("DELETE", "/channels/gone", "", 204)
+	if err := await.Value(t, "end", silent.Ended); !errors.Is(err, hub.ErrChannelGone) {
 		t.Errorf("ended by %v", err)
 	}
-	if h.log.count("turn failed") != 0 {
+	if h.Log.Count("turn failed") != 0 {
 		t.Error("the end of a turn is logged as its failure")
 	}
 }

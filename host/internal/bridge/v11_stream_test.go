@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -47,63 +49,63 @@ func TestStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := streaming{make(chan func(context.Context, hub.Reply) error)}
-			h := start(t, agents(map[string]hub.Agent{"s": s}))
-			row := h.channel("s", withAgent("s"))
-			c := h.attach11(t, row, caps)
-			want := func(f sent, text string) {
+			h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"s": s}))
+			row := h.Channel("s", hosttest.WithAgent("s"))
+			c := h.Attach11(t, row, caps)
+			want := func(f hosttest.Sent, text string) {
 				t.Helper()
 				parts := "[]"
 				if name == "parts" {
-					parts = `[{"type":"text","text":` + quote(text) + `,"id":"p1"}]`
+					parts = `[{"type":"text","text":` + hosttest.Quote(text) + `,"id":"p1"}]`
 				}
 				if f.Text != text || string(f.Parts) != parts {
 					t.Errorf("read %+v with parts %s, want %q", f, f.Parts, text)
 				}
 			}
-			c.send(say("c", "go"))
+			c.Send(hosttest.Say("c", "go"))
 			s.show("one")
-			first := c.nextSent("stream")
+			first := c.NextSent("stream")
 			want(first, "one")
-			if e := h.last(row, ledger.Out); e.Status != ledger.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
+			if e := h.Last(row, ledger.Out); e.Status != ledger.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
 				t.Errorf("kept as %+v", e.Row)
 			}
 			s.show("one two")
-			want(c.nextSent("stream"), "one two")
+			want(c.NextSent("stream"), "one two")
 			s.say(message.Text("one two three"))
 			s.do <- nil
-			end := c.nextSent("stream_end")
+			end := c.NextSent("stream_end")
 			want(end, "one two three")
 			if end.MessageID != first.MessageID {
 				t.Errorf("ended %s, began %s", end.MessageID, first.MessageID)
 			}
-			h.wantHistory(row, "in handled go", "out sent one two three")
-			if e := h.last(row, ledger.Out); e.Status != ledger.StatusCompleted || e.ReplyTo == 0 {
+			h.WantHistory(row, "in handled go", "out sent one two three")
+			if e := h.Last(row, ledger.Out); e.Status != ledger.StatusCompleted || e.ReplyTo == 0 {
 				t.Errorf("kept as %+v", e.Row)
 			}
 
 			// The agent fails: what it said stands, marked as broken.
-			c.send(say("c", "fail"))
+			c.Send(hosttest.Say("c", "fail"))
 			s.show("half an ans")
-			c.nextSent("stream")
+			c.NextSent("stream")
 			s.do <- func(context.Context, hub.Reply) error { return errors.New("agent broke") }
-			broken := c.nextSent("stream_end")
+			broken := c.NextSent("stream_end")
 			want(broken, "half an ans")
-			for _, e := range h.history(row) {
+			for _, e := range h.History(row) {
 				if (e.ID.String() == broken.MessageID) != (e.Status == ledger.StatusError) {
 					t.Errorf("kept as %+v", e.Row)
 				}
 			}
-			c.mustNext() // the host's apology
-			eventually(t, "the question fails", func() bool { return h.last(row, ledger.In).State == ledger.Failed })
+			c.MustNext() // the host's apology
+			await.Until(t, "the question fails", func() bool { return h.Last(row, ledger.In).State == ledger.Failed })
 
 			// The user stops it: nothing is broken.
-			c.send(say("c", "stop"))
+			c.Send(hosttest.Say("c", "stop"))
 			s.show("half")
-			c.nextSent("stream")
-			c.send(say("c", "/stop"))
-			frames := []sent{{}, {}}
+			c.NextSent("stream")
+			c.Send(hosttest.Say("c", "/stop"))
+			frames := []hosttest.Sent{{}, {}}
 			for i := range frames {
-				c.read(&frames[i])
+				c.Read(&frames[i])
 			}
 			if frames[0].Text == "half" {
 				frames[0], frames[1] = frames[1], frames[0]
@@ -119,19 +121,19 @@ func TestStream(t *testing.T) {
 func TestStreamEndsWithButtons(t *testing.T) {
 	t.Parallel()
 	s := streaming{make(chan func(context.Context, hub.Reply) error)}
-	h := start(t, agents(map[string]hub.Agent{"s": s}))
-	row := h.channel("s", withAgent("s"))
-	c := h.attach11(t, row, "stream buttons")
-	c.send(say("c", "go"))
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"s": s}))
+	row := h.Channel("s", hosttest.WithAgent("s"))
+	c := h.Attach11(t, row, "stream buttons")
+	c.Send(hosttest.Say("c", "go"))
 	s.show("Pick")
-	c.nextSent("stream")
+	c.NextSent("stream")
 	s.say(message.New(message.NewText("Pick one"), message.NewButtons("Which?", [][]wire.Button{{{Text: "a", Value: "b"}}})))
 	s.do <- nil
-	if end, rest := c.nextSent("stream_end"), c.nextSent("send_buttons"); end.Text != "Pick one" || rest.Text != "Which?" || rest.MessageID != end.MessageID+"/2" {
+	if end, rest := c.NextSent("stream_end"), c.NextSent("send_buttons"); end.Text != "Pick one" || rest.Text != "Which?" || rest.MessageID != end.MessageID+"/2" {
 		t.Errorf("read %+v and %+v", end, rest)
 	}
-	c.send(say("c", "a"))
-	eventually(t, "the choice is taken", func() bool { return strings.Contains(string(h.last(row, ledger.In).Meta), `"action":"b"`) })
+	c.Send(hosttest.Say("c", "a"))
+	await.Until(t, "the choice is taken", func() bool { return strings.Contains(string(h.Last(row, ledger.In).Meta), `"action":"b"`) })
 	s.do <- nil
 }
 
@@ -140,33 +142,33 @@ func TestStreamEndsWithButtons(t *testing.T) {
 func TestStreamInterrupted(t *testing.T) {
 	t.Parallel()
 	s := streaming{make(chan func(context.Context, hub.Reply) error)}
-	h := start(t, agents(map[string]hub.Agent{"s": s}))
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"s": s}))
 	for name, queue := range map[string]bool{"queue": true, "none": false} {
-		row := h.channel(name, withAgent("s"), func(c *ledger.Channel) { c.Queue = queue })
-		c := h.attach11(t, row, "stream")
-		c.send(say("c", "go"))
+		row := h.Channel(name, hosttest.WithAgent("s"), func(c *ledger.Channel) { c.Queue = queue })
+		c := h.Attach11(t, row, "stream")
+		c.Send(hosttest.Say("c", "go"))
 		s.show("one")
-		id := c.nextSent("stream").MessageID
-		_ = c.ws.Close()
-		eventually(t, "the adapter goes", func() bool { return !h.attached(row) })
+		id := c.NextSent("stream").MessageID
+		_ = c.WS.Close()
+		await.Until(t, "the adapter goes", func() bool { return !h.Attached(row) })
 		s.show("one two")
 		s.say(message.Text("one two three"))
 		s.do <- nil
 		if !queue {
-			h.wantHistory(row, "in handled go", "out failed/adapter_not_attached one two three")
+			h.WantHistory(row, "in handled go", "out failed/adapter_not_attached one two three")
 			continue
 		}
-		h.wantHistory(row, "in handled go", "out queued one two three")
-		c = h.attach11(t, row, "stream")
-		if f := c.nextSent("stream_end"); f.Text != "one two three" || f.MessageID != id {
+		h.WantHistory(row, "in handled go", "out queued one two three")
+		c = h.Attach11(t, row, "stream")
+		if f := c.NextSent("stream_end"); f.Text != "one two three" || f.MessageID != id {
 			t.Errorf("read %+v", f)
 		}
-		old := h.attach(t, row)
-		old.send(say("c", "again"))
+		old := h.Attach(t, row)
+		old.Send(hosttest.Say("c", "again"))
 		s.show("four")
 		s.say(message.Text("four five"))
 		s.do <- nil
-		old.want(answer("c", "four five"))
+		old.Want(hosttest.Answer("c", "four five"))
 	}
 }
 
@@ -175,22 +177,22 @@ func TestStreamInterrupted(t *testing.T) {
 func TestStreamAcrossRestart(t *testing.T) {
 	t.Parallel()
 	s := streaming{make(chan func(context.Context, hub.Reply) error)}
-	h := start(t, agents(map[string]hub.Agent{"s": s}))
-	row := h.channel("s", withAgent("s"))
-	c := h.attach11(t, row, "stream")
-	c.send(say("c", "go"))
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"s": s}))
+	row := h.Channel("s", hosttest.WithAgent("s"))
+	c := h.Attach11(t, row, "stream")
+	c.Send(hosttest.Say("c", "go"))
 	s.show("one")
-	c.nextSent("stream")
-	h = h.again(agents(map[string]hub.Agent{"s": s}))
-	h.wantHistory(row, "in received go", "out sent ")
-	if e := h.last(row, ledger.Out); e.Status != ledger.StatusError {
+	c.NextSent("stream")
+	h = h.Again(hosttest.WithAgents(map[string]hub.Agent{"s": s}))
+	h.WantHistory(row, "in received go", "out sent ")
+	if e := h.Last(row, ledger.Out); e.Status != ledger.StatusError {
 		t.Errorf("kept as %+v", e.Row)
 	}
-	c = h.attach11(t, row, "stream")
+	c = h.Attach11(t, row, "stream")
 	s.say(message.Text("the answer"))
 	s.do <- nil
-	if f := c.nextSent("send"); f.Text != "the answer" {
+	if f := c.NextSent("send"); f.Text != "the answer" {
 		t.Errorf("read %+v", f)
 	}
-	h.wantHistory(row, "in handled go", "out sent ", "out sent the answer")
+	h.WantHistory(row, "in handled go", "out sent ", "out sent the answer")
 }

@@ -185,7 +185,7 @@ func TestSlowReaderPace(t *testing.T) {
 			if _, err := io.WriteString(c, strings.ReplaceAll(hello, "\n", "\r\n")); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.Now().Add(2 * time.Minute)
+			deadline := await.Deadline()
 			tick := time.NewTicker(20 * time.Millisecond)
 			defer tick.Stop()
 			for {
@@ -224,7 +224,7 @@ func TestSlowBody(t *testing.T) {
 			}
 			tick := time.NewTicker(10 * time.Millisecond)
 			defer tick.Stop()
-			deadline := time.After(time.Minute)
+			deadline := time.After(await.Limit)
 			for {
 				select {
 				case err := <-failed:

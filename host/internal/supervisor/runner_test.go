@@ -21,7 +21,7 @@ func TestKillDuringStart(t *testing.T) {
 	p := newProcess(newLogs(0, func(plugin.Line) {}), t.TempDir(), nil, func(env []string) (c *child.Child, err error) {
 		close(begun)
 		<-goOn
-		started, err = child.Start(child.Spec{Path: "/bin/sleep", Args: []string{"sleep", "60"}, Dir: "/", Env: env, NoShim: true})
+		started, err = child.Start(child.Spec{Path: "/bin/sleep", Args: []string{"sleep", "600"}, Dir: "/", Env: env, NoShim: true})
 		return started, err
 	})
 	failed := make(chan error, 1)

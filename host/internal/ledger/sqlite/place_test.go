@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // A host whose data directory was deleted, or whose database was replaced, writes
@@ -35,7 +35,7 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 			if err := lose(dir); err != nil {
 				t.Fatal(err)
 			}
-			patient, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			patient, cancel := context.WithTimeout(t.Context(), await.Limit)
 			defer cancel()
 			err := s.Serve(patient)
 			if !errors.Is(err, ledger.ErrLost) || !strings.Contains(err.Error(), filepath.Join(dir, File)) {

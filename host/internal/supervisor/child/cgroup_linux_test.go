@@ -73,7 +73,7 @@ func TestUsable(t *testing.T) {
 // A plugin with a limit is in a cgroup of its own where there are cgroups, and
 // that is gone with it; where there are none, the reason is said.
 func TestCgroupOfPlugin(t *testing.T) {
-	s := shell(newMark(t), "echo ready; exec sleep 60")
+	s := shell(newMark(t), "echo ready; exec sleep 600")
 	s.Memory, s.Group = 64<<20, "test"
 	c := begin(t, s)
 	ready(t, c)
@@ -129,7 +129,7 @@ func TestCgroupKillAndSweep(t *testing.T) {
 	}
 	var sleepers []*exec.Cmd
 	for _, dir := range []string{mine, inner, other} {
-		c := exec.Command("sleep", "60")
+		c := exec.Command("sleep", "600")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func TestTerminateAndKill(t *testing.T) {
 			want string
 		}{"terminate": {(*Child).Terminate, "terminated"}, "kill": {(*Child).Kill, "killed"}} {
 			t.Run(fmt.Sprintf("%s noShim=%v", name, noShim), func(t *testing.T) {
-				s := shell("sleep", "echo ready; exec sleep 60")
+				s := shell("sleep", "echo ready; exec sleep 600")
 				s.NoShim = noShim
 				c := begin(t, s)
 				ready(t, c)
@@ -220,7 +220,7 @@ func TestDescriptors(t *testing.T) {
 	defer func() { _ = unix.Close(leak) }()
 	var children []*Child
 	for range 4 { // none gets another's
-		c := begin(t, shell("fds", "echo ready; exec sleep 60"))
+		c := begin(t, shell("fds", "echo ready; exec sleep 600"))
 		ready(t, c)
 		children = append(children, c)
 	}
@@ -259,7 +259,7 @@ func openFilesOf(pid int) map[string]string {
 // A Ctrl-C goes to the terminal's foreground group; nothing of a plugin may be
 // in the host's group.
 func TestOwnGroup(t *testing.T) {
-	c := begin(t, shell("session", "echo ready; exec sleep 60"))
+	c := begin(t, shell("session", "echo ready; exec sleep 600"))
 	ready(t, c)
 	shimPid := c.proc.(*shimmed).shim.Pid
 	host, _ := readStat(os.Getpid())
@@ -284,7 +284,7 @@ func TestOwnGroup(t *testing.T) {
 
 // What the host hands over shows in nobody's process list.
 func TestSecretsDoNotShow(t *testing.T) {
-	s := shell("secrets", "echo ready; exec sleep 60")
+	s := shell("secrets", "echo ready; exec sleep 600")
 	s.Env = append(s.Env, "TOKEN=hidden")
 	c := begin(t, s)
 	ready(t, c)

@@ -24,6 +24,10 @@ import (
 
 const patience = await.Limit
 
+// longer is how long programs run that are to be ended: if nobody did, a test that
+// waits for their end must give up first. Shell scripts say 600 seconds.
+const longer = 10 * time.Minute
+
 // The test binary is host, shim and plugin: "as ROLE ARGS…" makes it a plugin or
 // a host that the test may kill.
 func TestMain(m *testing.M) {
@@ -40,10 +44,10 @@ func TestMain(m *testing.M) {
 var roles = map[string]func(args []string){
 	"exit":  func(args []string) { os.Exit(number(args[0])) },
 	"raise": func(args []string) { _ = syscall.Kill(os.Getpid(), syscall.Signal(number(args[0]))); select {} },
-	"sleep": func([]string) { fmt.Println("ready"); time.Sleep(time.Minute) },
+	"sleep": func([]string) { fmt.Println("ready"); time.Sleep(longer) },
 	"show":  show,
 	"tree":  tree,
-	"leaf":  func([]string) { time.Sleep(time.Minute) },
+	"leaf":  func([]string) { time.Sleep(longer) },
 	"fork":  func(args []string) { startLeaf(args[0] == "quiet") },
 	"host":  host,
 	"hang":  hang,
@@ -96,7 +100,7 @@ func tree([]string) {
 		}
 	}
 	fmt.Println("ready")
-	time.Sleep(time.Minute)
+	time.Sleep(longer)
 }
 
 func run(c *exec.Cmd, loud bool) error {
@@ -132,7 +136,7 @@ func host(args []string) {
 		}
 	}
 	fmt.Println("up")
-	time.Sleep(time.Minute)
+	time.Sleep(longer)
 }
 
 // hang is a host that starts what does not come up.

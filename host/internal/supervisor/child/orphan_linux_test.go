@@ -69,7 +69,7 @@ func TestNothingLeftAfter(t *testing.T) {
 // A program that ends and leaves children with its pipes ends them too.
 func TestNothingLeftAfterExit(t *testing.T) {
 	mark := newMark(t)
-	c := begin(t, shell(mark, "sleep 60 & setsid sleep 60 & setsid setsid sleep 60 & exit 3"))
+	c := begin(t, shell(mark, "sleep 600 & setsid sleep 600 & setsid setsid sleep 600 & exit 3"))
 	if got := end(t, c); got != (Exit{Code: 3}) {
 		t.Errorf("got %+v", got)
 	}
@@ -81,7 +81,7 @@ func TestNothingLeftAfterExit(t *testing.T) {
 
 // Orphans that end while the program runs are reaped.
 func TestOrphansAreReaped(t *testing.T) {
-	c := begin(t, shell(newMark(t), "for i in 1 2 3 4 5 6 7 8 9; do (setsid true &); done; echo ready; exec sleep 60"))
+	c := begin(t, shell(newMark(t), "for i in 1 2 3 4 5 6 7 8 9; do (setsid true &); done; echo ready; exec sleep 600"))
 	ready(t, c)
 	shim := c.proc.(*shimmed).shim.Pid
 	await.UntilElse(t, func() bool { return slices.Equal(childrenOf(shim), []int{c.Pid}) }, func() string {
@@ -236,7 +236,7 @@ func programs(mark string) (pids, shims []int) {
 // A shim that is stopped for good is killed, with all that it had.
 func TestShimThatStaysStopped(t *testing.T) {
 	mark := newMark(t)
-	c := begin(t, shell(mark, "echo ready; exec sleep 60"))
+	c := begin(t, shell(mark, "echo ready; exec sleep 600"))
 	ready(t, c)
 	shim := c.proc.(*shimmed).shim
 	stop := make(chan struct{})
@@ -266,7 +266,7 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 	}
 	defer f.closeKept()
 	defer f.closeGiven() // its end of the socket stays open meanwhile
-	other, err := os.StartProcess("/bin/sleep", []string{"sleep", "60"}, &os.ProcAttr{})
+	other, err := os.StartProcess("/bin/sleep", []string{"sleep", "600"}, &os.ProcAttr{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestShimThatDoesNotAnswer(t *testing.T) {
 // bomb makes two children at each level, each in a session of its own: 127
 // shells and 64 sleeps.
 const bomb = `
-level() { [ "$1" = 0 ] && exec sleep 60; n=$(($1-1)); setsid sh "$0" $n & setsid sh "$0" $n & wait; }
+level() { [ "$1" = 0 ] && exec sleep 600; n=$(($1-1)); setsid sh "$0" $n & setsid sh "$0" $n & wait; }
 level $1
 `
 
@@ -323,7 +323,7 @@ for i in range(20000):
         if i: os._exit(0)
         os.wait()
         import time
-        time.sleep(60)
+        time.sleep(600)
     os.setsid()
 `}
 	for range 5 {
