@@ -316,8 +316,7 @@ func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
 		return nil, err
 	}
 	t := &ledger.Tail{Channel: channel, Engine: c}
-	// On the writer's goroutine: what the owner before appended is committed, or fenced.
-	err = s.w.submit(func(q *db.Queries) error {
+	read := func(q *db.Queries) error {
 		cursor, err := q.Cursor(ctx, channel)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return failed("read cursor", err)
@@ -326,15 +325,29 @@ func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
 			t.Committed(cursor)
 		}
 		return nil
-	}, func() {
-		c.epoch++
-		t.Epoch = c.epoch
-		c.owner.Store(t)
-	})
+	}
+	c.owning.Lock()
+	defer c.owning.Unlock()
+	if c.owned {
+		// On the writer's goroutine: what the owner before appended is committed, or fenced.
+		err = s.w.submit(read, func() { c.hand(t) })
+	} else if err = read(s.read); err == nil {
+		// The first owner fences nobody: nothing of the channel is on its way to the
+		// disk. So who attaches waits for no disk, which may be in trouble.
+		c.owned = true
+		c.hand(t)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+// hand makes t the channel's owner. While there is one, it is the writer's to call.
+func (c *chain) hand(t *ledger.Tail) {
+	c.epoch++
+	t.Epoch = c.epoch
+	c.owner.Store(t)
 }
 
 // Release implements ledger.Log.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,10 @@ type chain struct {
 
 	delivered atomic.Pointer[time.Time] // see Ends; nil = not read yet
 
-	// owned by the writer
+	owning sync.Mutex // guards owned, and is held by Own
+	owned  bool       // it had an owner since the process began
+
+	// owned by the writer, as soon as there is an owner
 	epoch      ledger.Epoch // of the latest owner
 	next       ledger.MessageID
 	nextCursor string // "" = as it was
