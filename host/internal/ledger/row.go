@@ -102,7 +102,8 @@ type Settlement struct {
 	// Of adapters that acknowledge, and of messages that wait for their agent.
 	Tracked bool   // sent, and to be acknowledged, see Row; received, and it waits: recovery finds it even if it is answered
 	Frame   int    // queued or tracked: the first frame that is not acknowledged
-	Tries   int    // likewise: how often it failed; of one that waits: more than 0 if the user was told
+	Tries   int    // likewise: how often it failed
+	Told    bool   // of one that waits for its agent: its user was told so
 	Handle  string // "" = as it was
 	Life    []Life // what happened to it
 }
