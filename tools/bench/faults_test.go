@@ -97,11 +97,11 @@ func TestFaultsOfAServerAreSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Scenario{Conns: 1, Window: 4, Conversations: 2, Size: 220}
-			grace := await.Limit
+			most := await.Limit
 			if c.want.Lost > 0 {
-				grace = 3 * time.Second // this one never comes
+				most = 3 * time.Second // this one never comes
 			}
-			got, err := measure(t.Context(), faulty(t, c.answer), s, 1, span{await.Limit, 10, grace})
+			got, err := measure(t.Context(), faulty(t, c.answer), s, 1, span{most, 10, most})
 			if err != nil {
 				t.Fatal(err)
 			}
