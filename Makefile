@@ -13,7 +13,7 @@ FUZZ    ?= 2000x
 export PONTOON_NEEDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pontoon/needs
 export PATH := $(PONTOON_NEEDS)/bin:$(PATH)
 
-.PHONY: run build size quick test needs unit lint generate fresh fuzz fuzz-short bench torture security faults screenshots
+.PHONY: run build size quick test needs unit lint generate schemas fresh fuzz fuzz-short bench torture security faults screenshots
 
 run: build
 	./bin/pontoon serve
@@ -63,13 +63,18 @@ lint:
 	$(LINT) run ./...
 
 # generate writes everything that is generated; fresh fails if that changes anything.
-generate:
+# The generators are built only if something changed since they ran.
+generate: schemas
 	cd queries && $(SQLC) generate
 	$(TEMPL) generate -path host/internal/console
 	cd sdk/transport/pb && $(BUF) lint && $(BUF) generate
+	tools/fresh.sh write
+
+schemas:
 	$(GO) run ./sdk/schema/generate
 
-fresh: generate
+fresh: schemas
+	tools/fresh.sh check || $(MAKE) generate
 	git diff --exit-code --stat -- host/internal/ledger/sqlite/db host/internal/console sdk/transport/pb sdk/protocol/schemas
 	$(GO) mod tidy -diff
 

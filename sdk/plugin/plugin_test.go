@@ -17,10 +17,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	goplugin "github.com/hashicorp/go-plugin"
-	"go.uber.org/goleak"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/grpcconn"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -34,7 +34,7 @@ const (
 	testToken    = "pnt_a-token-nobody-may-log"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // TestProcess is no test: it is main in a child. Flags of the test binary are
 // not for Main.

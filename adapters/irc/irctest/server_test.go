@@ -3,12 +3,11 @@ package irctest_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestServer(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 		} {
 			out := filepath.Join(dir, filepath.Base(pkg), "program")
 			*binary = out
-			if text, err := exec.Command("go", "build", race, "-o", out, pkg).CombinedOutput(); err != nil {
+			if text, err := exec.Command("go", "build", race, "-ldflags=-s -w", "-o", out, pkg).CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, text)
 				return 1
 			}

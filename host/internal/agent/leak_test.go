@@ -3,9 +3,8 @@ package agent
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, toxic.Left()...) }
+func TestMain(m *testing.M) { leaks.Main(m, toxic.Left()...) }

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // What files begin with.
 const (
@@ -125,13 +125,13 @@ func refused(t testing.TB, err, want error, text string, urls ...string) {
 	if kinds != 1 {
 		t.Errorf("%v is of %d kinds, expected one", err, kinds)
 	}
-	leaks(t, err, urls...)
+	tokenIn(t, err, urls...)
 }
 
 var tokenText = regexp.MustCompile(`[A-Za-z0-9_-]{20,}`)
 
-// leaks fails if the error holds any longer part of a url's token.
-func leaks(t testing.TB, err error, urls ...string) {
+// tokenIn fails if the error holds any longer part of a url's token.
+func tokenIn(t testing.TB, err error, urls ...string) {
 	t.Helper()
 	for _, u := range urls {
 		_, token, _ := strings.Cut(u, "token=")

@@ -31,33 +31,33 @@ type Session struct {
 	from  Origin
 
 	place    place                         // guarded by Slots.mu; after register only expires changes
-	admitted bool                          // guarded by Slots.mu
 	late     *time.Timer                   // ends a register that takes too long
 	order    int64                         // see hub.Info
 	inbox    Attachment                    // nil until it has its slot
-	protocol wire.Protocol                 // of the inbox
 	window   chan struct{}                 // one for each received frame that is not committed
 	uploads  *rate.Limiter                 // nil until the first
-	lively   bool                          // of the reader: frames come close together
-	taking   atomic.Bool                   // the reader may be waiting for the disk
 	in, out  atomic.Uint64                 // frames read and written since register
 	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
+	protocol wire.Protocol                 // of the inbox
+	admitted bool                          // guarded by Slots.mu
+	lively   bool                          // of the reader: frames come close together
+	taking   atomic.Bool                   // the reader may be waiting for the disk
 
 	mu        sync.Mutex // guards what follows
 	queue     []item
 	spare     []item // the queue before, to be used again
 	durable   int
 	bytes     int
-	overSince time.Time     // more waits than may; zero = it does not
-	room      chan struct{} // who waits for Room; nil = nobody
-	flushing  bool
-	flushed   chan struct{} // closed when the flusher ended; nil = none ran yet
-	cut       chan struct{} // closed when the connection was closed below the flusher; nil = it was not
-	retired   bool
-	lost      []hub.Parcel // of which it is unknown whether they were written
-	pinged    time.Time
+	overSince time.Time      // more waits than may; zero = it does not
+	room      chan struct{}  // who waits for Room; nil = nobody
+	flushed   chan struct{}  // closed when the flusher ended; nil = none ran yet
+	cut       chan struct{}  // closed when the connection was closed below the flusher; nil = it was not
+	lost      []hub.Parcel   // of which it is unknown whether they were written
 	code      wire.CloseCode // to close with once the queue is written; 0 = none
 	why       string
+	pinged    time.Time
+	flushing  bool
+	retired   bool
 	dead      bool
 }
 

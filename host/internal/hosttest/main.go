@@ -4,8 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/toxic"
 )
 
@@ -17,5 +16,5 @@ func Main(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	goleak.VerifyTestMain(m, toxic.Left()...)
+	leaks.Main(m, toxic.Left()...)
 }

@@ -42,7 +42,7 @@ type locked struct {
 	policy        *policy
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
-	idle          list.List // of *conversation, least recently used first
+	idle          *list.List // of *conversation, least recently used first; nil = there was none yet
 	lastAck       time.Time
 	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
 
@@ -215,6 +215,9 @@ func (c *Channel) release(conv *conversation) {
 func (ch *locked) release(conv *conversation) {
 	if conv.held--; conv.held > 0 {
 		return
+	}
+	if ch.idle == nil {
+		ch.idle = list.New()
 	}
 	conv.place = ch.idle.PushBack(conv)
 	if ch.idle.Len() > maxConversations {

@@ -8,9 +8,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
@@ -139,19 +142,20 @@ type Hub struct {
 
 	agents agentTallies
 
-	leading ledger.Leading // the Store, if it is one; else nil
-	owning  sync.Mutex     // held while a channel is made
+	leading ledger.Leading     // the Store, if it is one; else nil
+	opening singleflight.Group // of channels: one that is owned a second time fences what the first owner appends
 
 	attachments atomic.Int64 // that there were
 
-	mu       sync.Mutex // guards channels and closed
+	mu       sync.Mutex // guards channels, unused and closed
 	channels map[int64]*Channel
+	unused   map[int64]ledger.Channel // changed before their first use: whoever opens one may have read it before
 	closed   bool
 }
 
 // New makes a hub. Close must be called.
 func New(o Options) *Hub {
-	h := &Hub{Options: o, channels: map[int64]*Channel{}, rested: make(chan func())}
+	h := &Hub{Options: o, channels: map[int64]*Channel{}, unused: map[int64]ledger.Channel{}, rested: make(chan func())}
 	h.leading, _ = o.Store.(ledger.Leading)
 	if h.Log == nil {
 		h.Log = slog.New(slog.DiscardHandler)
@@ -228,36 +232,23 @@ func (h *Hub) work(fn func()) {
 	}
 }
 
-// channel finds a channel, or makes it on first use. row may have been changed since
-// it was read, when Update knew nothing of the channel: so a new one is read again.
+// channel finds a channel, or makes it on first use.
 func (h *Hub) channel(ctx context.Context, row ledger.Channel) (*Channel, error) {
-	h.mu.Lock()
-	c := h.channels[row.Key]
-	h.mu.Unlock()
-	if c != nil {
+	if c := h.known(row.Key); c != nil {
 		return c, nil
 	}
-	c, err := h.open(ctx, row)
+	c, err, _ := h.opening.Do(strconv.FormatInt(row.Key, 36), func() (any, error) {
+		return h.open(context.WithoutCancel(ctx), row) // for all who wait for it
+	})
 	if err != nil {
 		return nil, err
 	}
-	switch newest, err := h.Store.ChannelByKey(ctx, row.Key); {
-	case err == nil && newest.Version > row.Version:
-		c.update(newest)
-	case err != nil && !errors.Is(err, ledger.ErrNotFound): // a deleted channel refuses by itself
-		return nil, err
-	}
-	return c, nil
+	return c.(*Channel), nil
 }
 
 // open makes a channel, unless another one was faster.
 func (h *Hub) open(ctx context.Context, row ledger.Channel) (*Channel, error) {
-	h.owning.Lock() // a channel that is owned a second time fences what the first owner appends
-	defer h.owning.Unlock()
-	h.mu.Lock()
-	c := h.channels[row.Key]
-	h.mu.Unlock()
-	if c != nil {
+	if c := h.known(row.Key); c != nil {
 		return c, nil
 	}
 	tail, err := h.Store.Own(ctx, row.Key)
@@ -270,10 +261,13 @@ func (h *Hub) open(ctx context.Context, row ledger.Channel) (*Channel, error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c := h.channels[row.Key]; c != nil {
-		return c, nil
+	if changed, ok := h.unused[row.Key]; ok {
+		delete(h.unused, row.Key)
+		if changed.Version > row.Version {
+			row = changed
+		}
 	}
-	c = newChannel(h, tail, row, int(backlog))
+	c := newChannel(h, tail, row, int(backlog))
 	h.channels[row.Key] = c
 	return c, nil
 }
@@ -288,7 +282,13 @@ func (h *Hub) known(key int64) *Channel {
 // Update makes a changed policy take effect immediately; one that is older than what
 // was told before changes nothing.
 func (h *Hub) Update(row ledger.Channel) {
-	if c := h.known(row.Key); c != nil {
+	h.mu.Lock()
+	c := h.channels[row.Key]
+	if c == nil && h.unused[row.Key].Version < row.Version {
+		h.unused[row.Key] = row
+	}
+	h.mu.Unlock()
+	if c != nil {
 		c.update(row)
 		c.reroute()
 	}
@@ -299,6 +299,7 @@ func (h *Hub) Remove(key int64) {
 	h.mu.Lock()
 	c := h.channels[key]
 	delete(h.channels, key)
+	delete(h.unused, key)
 	h.mu.Unlock()
 	if c != nil {
 		c.abandon()

@@ -3,7 +3,7 @@ package socketio
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }

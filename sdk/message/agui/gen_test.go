@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"testing"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(800) // small messages, many of them
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // check is rapid.Check with n inputs, unless -rapid.checks says how many.

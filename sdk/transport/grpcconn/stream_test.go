@@ -13,19 +13,19 @@ import (
 	"testing"
 
 	plugin "github.com/hashicorp/go-plugin"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/transport/pb"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // serveBridge is Server.Serve without its TLS and its process. The socket's path must be short, and holds the test's name.
 func serveBridge(tb testing.TB, bridge pb.BridgeServer, options ...grpc.ServerOption) (socket string) {

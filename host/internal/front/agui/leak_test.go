@@ -5,15 +5,14 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	http.DefaultClient.CloseIdleConnections()
-	if err := goleak.Find(); code == 0 && err != nil {
-		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
+	if code == 0 {
+		code = leaks.Code()
 	}
 	os.Exit(code)
 }

@@ -136,11 +136,11 @@ func (w *writer) transact(units []unit) error {
 	for _, c := range w.chains {
 		if c.staged = false; err == nil {
 			c.head.Store(int64(c.next))
-			if c.nextCursor != "" {
-				c.owner.Load().Committed(c.nextCursor)
+			if c.nextCursor != nil {
+				c.owner.Load().Committed(*c.nextCursor)
 			}
 		}
-		c.nextCursor = ""
+		c.nextCursor = nil
 	}
 	w.busy, w.chains = w.busy[:0], w.chains[:0]
 	if err != nil && w.db.inTransaction() {
@@ -160,7 +160,7 @@ func (w *writer) insert(units []unit) error {
 		}
 		w.stageChain(u.chain())
 		if u.Cursor != "" {
-			u.chain().nextCursor = u.Cursor
+			u.chain().nextCursor = &u.Cursor
 		}
 		if c == nil {
 			continue
@@ -194,11 +194,11 @@ func (w *writer) insert(units []unit) error {
 	}
 	w.blamed = nil
 	for _, c := range w.chains {
-		if c.nextCursor == "" {
+		if c.nextCursor == nil {
 			continue
 		}
 		w.saveCursor.int(c.channel)
-		w.saveCursor.text(c.nextCursor)
+		w.saveCursor.text(*c.nextCursor)
 		if err := w.saveCursor.run(); err != nil {
 			return err
 		}

@@ -316,26 +316,10 @@ func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
 		return nil, err
 	}
 	t := &ledger.Tail{Channel: channel, Engine: c}
-	read := func(q *db.Queries) error {
-		cursor, err := q.Cursor(ctx, channel)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return failed("read cursor", err)
-		}
-		if cursor != "" {
-			t.Committed(cursor)
-		}
-		return nil
-	}
-	c.owning.Lock()
-	defer c.owning.Unlock()
-	if c.owned {
-		// On the writer's goroutine: what the owner before appended is committed, or fenced.
-		err = s.w.submit(read, func() { c.hand(t) })
-	} else if err = read(s.read); err == nil {
-		// The first owner fences nobody: nothing of the channel is on its way to the
-		// disk. So who attaches waits for no disk, which may be in trouble.
-		c.owned = true
-		c.hand(t)
+	if s.w.ownFirst(c, t) { // nobody appended before: no need to wait for the disk
+		err = readCursor(ctx, s.read, t)
+	} else { // on the writer's goroutine: what the owner before appended is committed, or fenced
+		err = s.w.submit(func(q *db.Queries) error { return readCursor(ctx, q, t) }, func() { s.w.own(c, t) })
 	}
 	if err != nil {
 		return nil, err
@@ -343,11 +327,15 @@ func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
 	return t, nil
 }
 
-// hand makes t the channel's owner. While there is one, it is the writer's to call.
-func (c *chain) hand(t *ledger.Tail) {
-	c.epoch++
-	t.Epoch = c.epoch
-	c.owner.Store(t)
+func readCursor(ctx context.Context, q *db.Queries, t *ledger.Tail) error {
+	cursor, err := q.Cursor(ctx, t.Channel)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return failed("read cursor", err)
+	}
+	if cursor != "" {
+		t.Committed(cursor)
+	}
+	return nil
 }
 
 // Release implements ledger.Log.
@@ -355,8 +343,7 @@ func (s *Store) Release(t *ledger.Tail) {
 	c := t.Engine.(*chain)
 	_ = s.w.submit(func(*db.Queries) error { return nil }, func() { // an error is that of the host's end
 		if c.epoch == t.Epoch {
-			c.epoch++
-			c.owner.Store(nil)
+			s.w.own(c, nil)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -11,54 +10,56 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
-// The first owner of a channel does not wait for the disk: who attaches must be
-// answered while it hangs. A later one does wait, since it fences what the one before
-// appended.
-func TestOwnWhileTheDiskHangs(t *testing.T) {
+// The first owner of a channel in this process fences nobody: an adapter attaches
+// while the disk is stuck. Whoever comes after it waits for what it appended.
+func TestFirstOwnerDoesNotWaitForTheDisk(t *testing.T) {
 	s := opened(t)
-	row, tail := newChannel(t, s, "c")
-	other, err := s.CreateChannel(t.Context(), ledger.Channel{ID: "id-d", Name: "d", Kind: "bridge", Agent: "echo"}, nil, ledger.Change{Actor: "test", Action: "test"})
+	row, err := s.CreateChannel(t.Context(), ledger.Channel{ID: "id-a", Name: "a", Kind: "bridge", Enabled: true, Agent: "echo"},
+		&ledger.NewCredential{Hash: []byte("a"), Hint: "hint"}, ledger.Change{Actor: "test", Action: "channel.create"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hangs, goOn := make(chan struct{}), make(chan struct{})
-	resume := sync.OnceFunc(func() { close(goOn) })
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer resume()
-	all.Go(func() {
-		_ = s.change(func(*db.Queries) error {
-			close(hangs)
-			<-goOn
-			return nil
-		})
-	})
-	await.Value(t, "the disk hangs", hangs)
-	ctx := context.WithoutCancel(t.Context())
-	first := make(chan *ledger.Tail, 1)
-	all.Go(func() {
-		owner, err := s.Own(ctx, other.Key)
+	hold, held := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.change(func(*db.Queries) error { close(held); <-hold; return nil })
+	}()
+	<-held
+	ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
+	defer cancel()
+	owned := make(chan *ledger.Tail, 2)
+	own := func() {
+		tail, err := s.Own(ctx, row.Key)
 		if err != nil {
 			t.Error(err)
 		}
-		first <- owner
-	})
-	if owner := await.Value(t, "the first owner", first); owner == nil || owner.Epoch == 0 {
-		t.Errorf("owns as %+v", owner)
+		owned <- tail
 	}
-	second := make(chan *ledger.Tail, 1)
-	all.Go(func() {
-		owner, err := s.Own(ctx, row.Key)
-		if err != nil {
-			t.Error(err)
-		}
-		second <- owner
-	})
-	resume()
-	if owner := await.Value(t, "the second owner", second); owner == nil || owner.Epoch <= tail.Epoch {
-		t.Errorf("owns as %+v after %d", owner, tail.Epoch)
+	go own()
+	var first *ledger.Tail
+	select {
+	case first = <-owned:
+	case <-ctx.Done():
+		close(hold)
+		t.Fatal("the first owner waits for the writer")
 	}
-	if err := commit(s, &ledger.Unit{Tail: tail, Cursor: "late"}); !errors.Is(err, ledger.ErrFenced) {
-		t.Errorf("what the first owner appended then: %v", err)
+	c := recalled(t, s, first, "c")
+	late := &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "before the second owner"}, Cursor: "7"}
+	done := make(chan error, 1)
+	s.Append(late, func(r ledger.Result) { done <- r.Err })
+	go own()
+	await.Until(t, "the second owner waits", func() bool {
+		s.w.mu.Lock()
+		defer s.w.mu.Unlock()
+		return len(s.w.jobs) > 0
+	})
+	close(hold)
+	second := <-owned
+	if err := <-done; err != nil && !errors.Is(err, ledger.ErrFenced) {
+		t.Errorf("the first owner's unit: %v", err)
+	} else if stored := err == nil; stored != (second.Cursor() == "7") {
+		t.Errorf("stored: %t, the second owner begins at %q", stored, second.Cursor())
+	}
+	if err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "too late"}}); !errors.Is(err, ledger.ErrFenced) {
+		t.Errorf("after the second owner came: %v", err)
 	}
 }

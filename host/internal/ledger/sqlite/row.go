@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,13 +40,10 @@ type chain struct {
 
 	delivered atomic.Pointer[time.Time] // see Ends; nil = not read yet
 
-	owning sync.Mutex // guards owned, and is held by Own
-	owned  bool       // it had an owner since the process began
-
-	// owned by the writer, as soon as there is an owner
-	epoch      ledger.Epoch // of the latest owner
+	// owned by the writer
+	epoch      ledger.Epoch // of the latest owner; 0 = there was none. See writer.ownFirst
 	next       ledger.MessageID
-	nextCursor string // "" = as it was
+	nextCursor *string // nil = as it was
 	staged     bool
 	removed    bool
 }

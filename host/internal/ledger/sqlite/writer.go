@@ -122,6 +122,28 @@ func (w *writer) append(u unit) bool {
 	return true
 }
 
+// ownFirst gives a channel its first owner of this process; false if it had one.
+func (w *writer) ownFirst(c *chain, t *ledger.Tail) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.epoch != 0 {
+		return false
+	}
+	c.epoch, t.Epoch = 1, 1
+	c.owner.Store(t)
+	return true
+}
+
+// own gives a channel another owner, nil = none. It is run on the writer's goroutine.
+func (w *writer) own(c *chain, t *ledger.Tail) {
+	w.mu.Lock() // for ownFirst
+	defer w.mu.Unlock()
+	if c.epoch++; t != nil {
+		t.Epoch = c.epoch
+	}
+	c.owner.Store(t)
+}
+
 // submit runs fn, and then if that was committed, between two batches, and waits
 // for it.
 func (w *writer) submit(fn func(*db.Queries) error, then func()) error {

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
 
 const patience = await.Limit
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		roles[os.Args[2]](os.Args[3:])
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 var roles = map[string]func(args []string){
