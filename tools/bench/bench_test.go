@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -62,7 +63,7 @@ func run(m *testing.M) int {
 }
 
 func quick(t *testing.T, scenarios ...Scenario) LoadConfig {
-	return LoadConfig{Exe: exe(t), Dir: t.TempDir(), Scenarios: scenarios, Rounds: 2, Duration: 200 * time.Millisecond, Progress: func(line string) { t.Log(line) }}
+	return LoadConfig{Exe: exe(t), Dir: t.TempDir(), Scenarios: scenarios, Rounds: 2, Messages: 80, Duration: await.Limit, Progress: func(line string) { t.Log(line) }}
 }
 
 func TestLoadLosesNothing(t *testing.T) {
@@ -130,7 +131,7 @@ func TestLoadOfAGivenNumberOfMessagesOnATarget(t *testing.T) {
 	}
 	c := quick(t, Scenario{Conns: 3, Window: 2, Conversations: 1, Size: 250})
 	c.Target, c.Tokens, c.PID = host.url, tokens, host.pid()
-	c.NoRaw, c.Messages, c.Duration, c.Rounds = true, 100, time.Minute, 1
+	c.NoRaw, c.Messages, c.Rounds = true, 100, 1
 	r, err := Load(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -34,8 +34,8 @@ var eventually = await.Until
 
 // quick is defaultTiming for tests.
 var quick = timing{
-	dial: 5 * time.Second, register: 10 * time.Second, write: 5 * time.Second,
-	pingAfter: time.Minute, pongWithin: time.Minute, confirm: 10 * time.Second,
+	dial: patience, register: patience, write: patience,
+	pingAfter: patience, pongWithin: patience, confirm: patience,
 	upkeep: 20 * time.Millisecond, rejoin: 100 * time.Millisecond, rejoinMax: 400 * time.Millisecond,
 	regain: 100 * time.Millisecond, retryFirst: 20 * time.Millisecond, retryMax: 200 * time.Millisecond,
 	stable: time.Minute, finish: time.Second,
@@ -141,7 +141,7 @@ func target(t *testing.T, e sdk.Event) sdk.Target {
 // say sends and fails the test if that fails.
 func (b *bench) say(to sdk.Target, text string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if _, err := b.Send(ctx, to, text); err != nil {
 		b.t.Fatalf("send: %v", err)

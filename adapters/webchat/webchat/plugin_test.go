@@ -1,12 +1,13 @@
 package webchat
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
 )
 
 // shipped is the address of the page in the plugins.yaml that comes with the
@@ -23,7 +24,7 @@ func TestAsPlugin(t *testing.T) {
 	if strings.Count(string(entries), shipped) != 1 {
 		t.Fatalf("plugins.yaml does not have %s once:\n%s", shipped, entries)
 	}
-	address := freeAddress(t)
+	address := port.Free(t)
 	dir := t.TempDir()
 	entries = []byte(strings.Replace(string(entries), shipped, `listen: "`+address+`"`, 1))
 	if err := os.WriteFile(filepath.Join(dir, "plugins.yaml"), entries, 0o600); err != nil {
@@ -56,15 +57,4 @@ func TestAsPlugin(t *testing.T) {
 	p.says("still there")
 	p.shows("echo: still there")
 	p.shot("as-plugin")
-}
-
-// freeAddress is one that nobody listens on: the page keeps it over a restart.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }

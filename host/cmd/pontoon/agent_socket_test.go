@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
 )
 
 // dialIn makes an agent that dials in and returns what its program needs.
@@ -124,7 +125,7 @@ func tryAgent(t *testing.T, heard, command string, args ...string) {
 	server := irctest.Start(t, irctest.Options{})
 	alice := chatter{server.Dial(t, "alice"), t}
 	alice.Join("#ops")
-	address := freeAddress(t)
+	address := port.Free(t)
 	file := filepath.Join(t.TempDir(), "plugins.yaml")
 	writeFile(t, file, "plugins: []\n")
 	h := startHost(t, "--plugins", file)

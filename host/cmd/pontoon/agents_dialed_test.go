@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -33,7 +34,7 @@ func (h *host) dialed(name, example, address string, env ...string) (python *pro
 func TestWebhookAgent(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
-	address := freeAddress(t)
+	address := port.Free(t)
 	var made agentView
 	h.json(&made, "agent", "create", "hook", "--kind", "webhook", "--set", "url=http://"+address+"/", "--set", "allow_private=true")
 	if !strings.HasPrefix(made.Secret, "whsec_") || strings.Contains(string(made.Config), made.Secret) {
@@ -94,7 +95,7 @@ func TestWebhookAgentIsRefused(t *testing.T) {
 func TestAGUIAgent(t *testing.T) {
 	t.Parallel()
 	h := startHost(t)
-	address := freeAddress(t)
+	address := port.Free(t)
 	h.cli("agent", "create", "model", "--kind", "agui", "--set", "url=http://"+address+"/", "--set", "allow_private=true")
 	_, env := h.dialed("model", "agui", address)
 	p := startProcess(t, env, helloBinary)

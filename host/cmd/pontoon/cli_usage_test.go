@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
 )
 
 func TestCLIErrors(t *testing.T) {
@@ -100,14 +102,7 @@ func TestCLIErrors(t *testing.T) {
 
 func TestCLINoHost(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	url := "http://" + port.Free(t)
 	for _, args := range [][]string{
 		{"channel", "list"}, {"channel", "create", "c", "--json"}, {"channel", "delete", "c"}, {"token", "list", "c"}, {"send", "c", "room", "hi"},
 		{"messages", "c", "--follow"}, {"adapters"}, {"capabilities", "--json"},

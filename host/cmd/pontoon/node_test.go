@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 // installs are the directories of nodePackages, by name.
@@ -23,7 +22,7 @@ func nodePackages(t testing.TB, name string) (dir string) {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
 			return "", err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 		cmd.Dir = dir

@@ -12,18 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// freeAddress is one on which nobody listens at the moment.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String()
-}
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
+)
 
 // The example of docs/plugins.md: a plugin that is not in Go and uses no library
 // for plugins, over mutual TLS.
@@ -38,7 +29,7 @@ func TestPythonPlugin(t *testing.T) {
 	if out, err := exec.Command(python, program).CombinedOutput(); err == nil || !strings.Contains(string(out), "name it in a host's plugins.yaml") {
 		t.Errorf("started by hand: %v\n%s", err, out)
 	}
-	address := freeAddress(t)
+	address := port.Free(t)
 	file := filepath.Join(t.TempDir(), "plugins.yaml")
 	writeFile(t, file, fmt.Sprintf("plugins:\n"+
 		"  - {name: lines, command: [%q, %q], config: {listen: %q}, restart: {backoff: 100ms}}\n"+

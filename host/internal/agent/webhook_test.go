@@ -20,6 +20,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 )
 
@@ -302,9 +303,7 @@ func TestBreaker(t *testing.T) {
 
 func TestNobodyThere(t *testing.T) {
 	_, field := secretField()
-	s := httptest.NewServer(http.NotFoundHandler())
-	s.Close()
-	err := webhook(t, configOf(s.URL+"/?key=hidden", field+`,"attempts":2`)).Handle(t.Context(), asked("x"), new(spoken))
+	err := webhook(t, configOf("http://"+port.Free(t)+"/?key=hidden", field+`,"attempts":2`)).Handle(t.Context(), asked("x"), new(spoken))
 	if !errors.Is(err, hub.ErrAway) || errors.Is(err, hub.ErrLeft) || strings.Contains(err.Error(), "hidden") {
 		t.Error(err)
 	}

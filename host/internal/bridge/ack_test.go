@@ -142,6 +142,8 @@ func TestActsAreAcknowledged(t *testing.T) {
 	c.Want(`{"type":"message_ack","message_id":"tg-1","ok":true}`)
 	answered := c.NextSent("send").MessageID
 	c.OK(answered, `"preview_handle":"tg-2"`)
+	// Who deletes names the handle that is stored, and the adapter's word is on its way.
+	await.Until(t, "the handle is stored", func() bool { return h.Last(row, ledger.Out).Handle == "tg-2" })
 	asked := h.History(row)[0].ID.String()
 	h.Operator("PUT", "/channels/x/messages/"+asked+"/reactions/%F0%9F%91%80", "", 202)
 	h.Operator("DELETE", "/channels/x/messages/"+answered, "", 202)
@@ -201,7 +203,7 @@ func TestOutboundAnswers(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t)
-	row := h.Channel("l", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 5} })
+	row := h.Channel("l", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 5} })
 	c := h.Attach11(t, row, "ack")
 	h.MustSend(row, "c", "aaaa bbbb cccc")
 	h.MustSend(row, "c", "next")

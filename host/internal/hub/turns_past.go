@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -59,7 +60,7 @@ func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return e.EditHandle(), nil
+	return packed.EditHandle(&e), nil
 }
 
 // Past is what was said before, with the memory that it takes.

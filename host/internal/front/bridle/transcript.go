@@ -33,7 +33,7 @@ func (f *Front) key() int64 {
 // transcript reads the newest messages of a conversation, oldest first, and from
 // where on a user may see them. The page must be closed.
 func (f *Front) transcript(ctx context.Context, conversation string) (*paging.Page, ledger.MessageID, error) {
-	hidden, err := f.Store.HiddenUpTo(ctx, f.key(), conversation)
+	cleared, err := f.Store.ClearedUpTo(ctx, f.key(), conversation)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -41,7 +41,7 @@ func (f *Front) transcript(ctx context.Context, conversation string) (*paging.Pa
 	page, err := f.Pages.Open(ctx, paging.Query{
 		In: ledger.Scope{Channel: f.key(), Conversation: &conversation}, N: maxTranscript, OldestFirst: true,
 	})
-	return page, hidden, err
+	return page, cleared, err
 }
 
 func role(d ledger.Direction) string {
@@ -51,11 +51,11 @@ func role(d ledger.Direction) string {
 	return "assistant"
 }
 
-// hide does not show what was said until now any more.
-func (f *Front) hide(ctx context.Context, conversation string) error {
+// clear does not show what was said until now any more.
+func (f *Front) clear(ctx context.Context, conversation string) error {
 	newest, err := f.read(ctx, conversation, 1)
 	if err != nil || len(newest) == 0 {
 		return err
 	}
-	return f.Store.Hide(ctx, f.key(), conversation, newest[0].ID)
+	return f.Store.Clear(ctx, f.key(), conversation, newest[0].ID)
 }
