@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type host struct {
 	slots   *bridge.Slots
 	handler http.Handler
 	key     string // the operator's
+	ending  atomic.Bool
 }
 
 // start makes a host. plugins may be nil.
@@ -64,7 +66,7 @@ func start(t *testing.T, plugins func(h *host) api.Plugins) *host {
 	h.slots = bridge.New(bridge.Local(h.hub), gate, bridge.Options{Log: log})
 	o := api.Options{
 		Store: h.store, Attachments: files, Hub: h.hub, Slots: h.slots, Agents: roster, Keys: keys, Gate: gate, Fronts: []front.End{},
-		Assets: agent.Assets(), Log: log, Version: "test", Now: time.Now, Ready: h.store.Writable,
+		Assets: agent.Assets(), Log: log, Version: "test", Now: time.Now, Ready: h.store.Writable, Ending: h.ending.Load,
 	}
 	if plugins != nil {
 		o.Plugins = plugins(h)
