@@ -88,7 +88,7 @@ fuzz:
 # Measures the host: make bench BENCH_ARGS='fair --rounds 9', or '--help' for what
 # there is; deepbench is about a store with many messages, and runs no host.
 bench: build
-	$(GO) build -trimpath -o bin/ ./tools/bench/cmd/bench ./host/internal/deepbench
+	$(GO) build -trimpath -o bin/ ./tools/bench/cmd/bench ./host/internal/ledger/sqlite/deepbench
 	./bin/bench $(BENCH_ARGS)
 
 # The long form of the tests of faults, and a table of what they found. One at a

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 func backupCommand(o *clientOptions) *cobra.Command {
@@ -16,7 +17,7 @@ func backupCommand(o *clientOptions) *cobra.Command {
 		Long: "Write a consistent copy of the database, with the attachments, into FILE (a gzipped tar). The host may run. Keys are not in it:\n" +
 			"admin.key and master.key stay yours, tokens are hashes, and secrets are sealed: without the master key they are lost. Try a backup now and then: pontoon restore FILE --data SOMEWHERE.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := backup.Write(cmd.Context(), o.data, args[0]); err != nil {
+			if err := backup.Write(cmd.Context(), sqlite.Offline{}, o.data, args[0]); err != nil {
 				return err
 			}
 			return done(cmd, o, map[string]string{"file": args[0]}, "Backup written to "+args[0]+".")
@@ -30,7 +31,7 @@ func restoreCommand(o *clientOptions) *cobra.Command {
 		Long: "Put a backup into the data directory, which is made if need be. It is checked first, and refused if a host runs there. What is there\n" +
 			"is moved aside, and can be removed once the host has come up.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			aside, err := backup.Restore(cmd.Context(), args[0], o.data)
+			aside, err := backup.Restore(cmd.Context(), sqlite.Offline{}, args[0], o.data)
 			if err != nil {
 				return err
 			}

@@ -415,7 +415,7 @@ func TestBridleHTTP(t *testing.T) {
 		t.Errorf("after it was cleared: %v", lines)
 	}
 	if rows := h.cli("messages", "bridle"); !strings.Contains(rows, "to third") {
-		t.Errorf("what was hidden is gone:\n%s", rows)
+		t.Errorf("what was cleared is gone:\n%s", rows)
 	}
 	boss := token(t, jwt.MapClaims{"roles": []string{"ADMIN"}})
 	if h.transcript(boss, "", &lines); lines.Channel != "admin" {

@@ -245,11 +245,11 @@ func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures 
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
 func openStore(ctx context.Context, dir string, o sqlite.Options) (*sqlite.Store, error) {
-	if err := backup.CutOff(dir); err != nil {
+	if err := backup.CutOff(sqlite.Offline{}, dir); err != nil {
 		return nil, err
 	}
 	o.BackUp = func(ctx context.Context, schema int64) error {
-		file, err := backup.BeforeMigration(ctx, dir, schema)
+		file, err := backup.BeforeMigration(ctx, sqlite.Offline{}, dir, schema)
 		if err == nil {
 			o.Log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
 		}

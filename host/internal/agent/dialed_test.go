@@ -108,7 +108,7 @@ func TestAGUIRun(t *testing.T) {
 	h.WantHistory(row, "in handled go", "out sent one two", "out sent ", "out sent ", "out sent second")
 	for i, e := range h.History(row)[1:] {
 		var meta message.Meta
-		if err := json.Unmarshal(e.Meta, &meta); err != nil || e.Status != message.StatusCompleted || e.ReplyTo == 0 || meta.String("run_id") == "" || (meta.String("mode") == "tool") != (i == 1 || i == 2) {
+		if err := json.Unmarshal(e.Meta, &meta); err != nil || e.Status != ledger.StatusCompleted || e.ReplyTo == 0 || meta.String("run_id") == "" || (meta.String("mode") == "tool") != (i == 1 || i == 2) {
 			t.Errorf("answer %d is kept as %+v with %s", i, e.Row, e.Meta)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAGUIRun(t *testing.T) {
 	await.Value(t, "the end of the request", s.gone)
 	await.Until(t, "the question is handled", func() bool {
 		for _, e := range h.History(row) {
-			if e.Text == "as far as" && e.Status == message.StatusCompleted {
+			if e.Text == "as far as" && e.Status == ledger.StatusCompleted {
 				return true
 			}
 		}

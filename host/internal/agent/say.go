@@ -7,6 +7,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -84,7 +85,7 @@ func (d *Desk) message(ctx context.Context, row ledger.Channel, f *agentwire.Fro
 			return m, err
 		}
 		if id = e.ID.String(); handle == "" {
-			handle = e.EditHandle()
+			handle = packed.EditHandle(&e)
 		}
 	}
 	m.Meta = m.Meta.With(message.MetaEdits, id).With(message.MetaPreviewHandle, handle)

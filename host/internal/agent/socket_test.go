@@ -307,7 +307,7 @@ func TestLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := b.store.Message(t.Context(), id); err != nil || e.Status != message.StatusError {
+	if e, err := b.store.Message(t.Context(), id); err != nil || e.Status != ledger.StatusError {
 		t.Errorf("kept as %+v, %v", e.Row, err)
 	}
 }

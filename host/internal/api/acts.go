@@ -10,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -66,7 +67,7 @@ func (s *server) do(ctx context.Context, in *MessageRef, m message.Message, key 
 	}
 	m.Role, m.Status = message.RoleAgent, message.StatusCompleted
 	m.Meta = m.Meta.With(key, e.ID.String())
-	if h := e.EditHandle(); h != "" {
+	if h := packed.EditHandle(&e); h != "" {
 		m.Meta = m.Meta.With(message.MetaPreviewHandle, h)
 	}
 	return s.send(ctx, row, hub.Outgoing{Conversation: e.Conversation, Message: m})

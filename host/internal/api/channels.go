@@ -289,7 +289,7 @@ func (s *server) apply(row *ledger.Channel, b PolicyBody) error {
 	}
 	set(&row.Enabled, b.Enabled)
 	set(&row.Queue, b.Queue)
-	set(&row.Profile, b.Profile)
+	set(&row.Profile, (*ledger.Profile)(b.Profile))
 	if l := b.QueueLimits; l != nil {
 		set(&row.Limits.TTLSeconds, l.TTLSeconds)
 		set(&row.Limits.Length, l.Length)
@@ -400,7 +400,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	h.LastAckAt = when(acked)
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
-		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: r.Profile, QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: tagOf(r.ID, r.Version),
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: tagOf(r.ID, r.Version),
 	}, nil
 }
 

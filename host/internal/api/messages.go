@@ -9,6 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -140,7 +141,7 @@ func (s *server) showMessage(e ledger.Entry) Message {
 		m.Parts = message.Alone(e.Text)
 	}
 	m.Message = message.Envelope{
-		ID: m.ID, Role: message.RoleUser, Status: e.Status, CreatedAt: m.TS.Format(message.TimeFormat),
+		ID: m.ID, Role: message.RoleUser, Status: message.Status(e.Status), CreatedAt: m.TS.Format(message.TimeFormat),
 		SessionID: ledger.MessageID(e.ConversationID).String(), TurnIndex: e.Turn, Parts: m.Parts, Metadata: m.Metadata,
 	}
 	if e.Direction == ledger.Out {
@@ -169,7 +170,7 @@ func (m *Message) opaque(e *ledger.Entry) {
 	if e.Lost != nil {
 		m.Damaged = append(m.Damaged, "origin")
 	}
-	meta, odd, err := e.ReadMeta()
+	meta, odd, err := packed.ReadMetadata(e)
 	if err != nil {
 		m.Damaged = append(m.Damaged, "metadata")
 	}

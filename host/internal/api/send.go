@@ -14,6 +14,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/compose"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -120,7 +121,7 @@ func (s *server) outgoing(ctx context.Context, row ledger.Channel, b sendBody) (
 		if err != nil {
 			return out, err
 		}
-		handle = e.EditHandle()
+		handle = packed.EditHandle(&e)
 	}
 	b.Update.Mark(&out.Message, handle)
 	return out, nil

@@ -15,15 +15,35 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
+
+// Engine is what a backup needs of the engine that keeps the database.
+type Engine interface {
+	// Files are the names of the database's files in a data directory. The first is
+	// the database, the others are of no use without it.
+	Files() []string
+	// Lock keeps every host out of a data directory until it is released.
+	Lock(dir string) (release func() error, err error)
+	// Snapshot copies a data directory's database to a new file, also while a host
+	// uses it.
+	Snapshot(ctx context.Context, dir, file string) error
+	// Admit checks that a file is a whole database, and ends all sessions in it.
+	Admit(ctx context.Context, file string) error
+}
+
+// Database is the database's name in a backup, whatever its engine calls it.
+const Database = "pontoon.db"
+
+// database is the file of a data directory's database.
+func database(e Engine, dir string) string { return filepath.Join(dir, e.Files()[0]) }
 
 // Write makes a backup of a data directory, also while a host uses it. The file
 // must not exist yet; it is there whole, or not at all.
-func Write(ctx context.Context, dir, file string) (err error) {
+func Write(ctx context.Context, e Engine, dir, file string) (err error) {
 	if _, err := os.Lstat(file); err == nil {
 		return fmt.Errorf("%s exists: remove it, or give another name", file)
 	}
@@ -33,8 +53,8 @@ func Write(ctx context.Context, dir, file string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	// The database first: an attachment is on the disk before a message names it.
-	snapshot := filepath.Join(temp, sqlite.File)
-	if err := sqlite.Snapshot(ctx, dir, snapshot); err != nil {
+	snapshot := filepath.Join(temp, Database)
+	if err := e.Snapshot(ctx, dir, snapshot); err != nil {
 		return err
 	}
 	made := filepath.Join(temp, "backup")
@@ -56,7 +76,7 @@ func pack(ctx context.Context, to, snapshot, attachments string) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	z := gzip.NewWriter(f)
 	t := tar.NewWriter(z)
-	if err := add(t, snapshot, sqlite.File); err != nil {
+	if err := add(t, snapshot, Database); err != nil {
 		return err
 	}
 	err = filepath.WalkDir(attachments, func(path string, d fs.DirEntry, err error) error {
@@ -108,8 +128,8 @@ func isAttachment(name string) bool { return attachmentName.MatchString(name) }
 // holds is checked before anything is changed. A backup that a host made before
 // a migration is the database alone: the attachments stay. Nobody is logged in
 // afterwards: sessions that ended since the backup must not come back.
-func Restore(ctx context.Context, file, dir string) (aside string, err error) {
-	unlock, err := sqlite.Lock(dir)
+func Restore(ctx context.Context, e Engine, file, dir string) (aside string, err error) {
+	unlock, err := e.Lock(dir)
 	if err != nil {
 		return "", err
 	}
@@ -123,12 +143,10 @@ func Restore(ctx context.Context, file, dir string) (aside string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
-	for _, do := range []func(context.Context, string) error{sqlite.Check, sqlite.EndSessions} {
-		if err := do(ctx, filepath.Join(temp, sqlite.File)); err != nil {
-			return "", fmt.Errorf("restore %s: %w", file, err)
-		}
+	if err := e.Admit(ctx, filepath.Join(temp, Database)); err != nil {
+		return "", fmt.Errorf("restore %s: %w", file, err)
 	}
-	return swap(temp, dir, whole)
+	return swap(e, temp, dir, whole)
 }
 
 // magic is how a SQLite database begins.
@@ -144,7 +162,7 @@ func unpack(ctx context.Context, file, dir string) (whole bool, err error) {
 	defer func() { _ = f.Close() }()
 	r := bufio.NewReader(f)
 	if begin, err := r.Peek(len(magic)); err == nil && string(begin) == magic {
-		return false, write(filepath.Join(dir, sqlite.File), r)
+		return false, write(filepath.Join(dir, Database), r)
 	}
 	return true, unpackAll(ctx, r, dir)
 }
@@ -161,15 +179,15 @@ func unpackAll(ctx context.Context, r io.Reader, dir string) error {
 		case errors.Is(err, io.EOF) && found:
 			return end(z)
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("is no backup: found no %s in it", sqlite.File)
+			return fmt.Errorf("is no backup: found no %s in it", Database)
 		case err != nil:
 			return fmt.Errorf("is broken: %w", err)
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case h.Typeflag != tar.TypeReg || h.Name != sqlite.File && !isAttachment(h.Name):
-			return fmt.Errorf("found %.80q, expected %s and attachments", h.Name, sqlite.File)
+		case h.Typeflag != tar.TypeReg || h.Name != Database && !isAttachment(h.Name):
+			return fmt.Errorf("found %.80q, expected %s and attachments", h.Name, Database)
 		}
-		found = found || h.Name == sqlite.File
+		found = found || h.Name == Database
 		if err := write(filepath.Join(dir, filepath.FromSlash(h.Name)), t); err != nil {
 			return err
 		}
@@ -212,8 +230,8 @@ const asidePrefix = "before-restore-"
 // CutOff is an error if a restore was cut off in dir between moving the old
 // database away and putting the new one in its place: a host that began there
 // would begin with nothing.
-func CutOff(dir string) error {
-	if _, err := os.Lstat(filepath.Join(dir, sqlite.File)); !errors.Is(err, fs.ErrNotExist) {
+func CutOff(e Engine, dir string) error {
+	if _, err := os.Lstat(database(e, dir)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	aside, err := fs.Glob(os.DirFS(dir), asidePrefix+"*")
@@ -222,12 +240,12 @@ func CutOff(dir string) error {
 	}
 	last := filepath.Join(dir, aside[len(aside)-1])
 	return fmt.Errorf("a restore was cut off: found no %s in %s, expected one beside %s: restore the backup again, or move the files back from there (or remove it to begin with nothing)",
-		sqlite.File, dir, last)
+		e.Files()[0], dir, last)
 }
 
 // swap puts what was unpacked in the place of what is there.
-func swap(temp, dir string, whole bool) (aside string, err error) {
-	there := []string{sqlite.File, sqlite.File + "-wal", sqlite.File + "-shm"}
+func swap(e Engine, temp, dir string, whole bool) (aside string, err error) {
+	there := slices.Clone(e.Files())
 	if whole {
 		there = append(there, attach.Dir)
 	}
@@ -245,12 +263,12 @@ func swap(temp, dir string, whole bool) (aside string, err error) {
 			return aside, fmt.Errorf("restore: %w", err)
 		}
 	}
-	for _, name := range []string{attach.Dir, sqlite.File} { // the database last: see CutOff
-		made := filepath.Join(temp, name)
+	for _, put := range [][2]string{{attach.Dir, attach.Dir}, {Database, e.Files()[0]}} { // the database last: see CutOff
+		made := filepath.Join(temp, put[0])
 		if _, err := os.Lstat(made); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err := os.Rename(made, filepath.Join(dir, name)); err != nil {
+		if err := os.Rename(made, filepath.Join(dir, put[1])); err != nil {
 			return aside, fmt.Errorf("restore: %w (what was there is in %s)", err, strings.TrimSuffix(aside, "/"))
 		}
 	}

@@ -25,6 +25,9 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
+// engine is the one there is.
+var engine Engine = sqlite.Offline{}
+
 // host is a data directory in use.
 type host struct {
 	t     *testing.T
@@ -119,7 +122,7 @@ func TestBackupOfBusyHost(t *testing.T) {
 	})
 	file := filepath.Join(t.TempDir(), "b.tar.gz")
 	await.Until(t, "the host is busy", func() bool { return wrote.Load() > 60 })
-	if err := Write(t.Context(), h.dir, file); err != nil {
+	if err := Write(t.Context(), engine, h.dir, file); err != nil {
 		t.Fatal(err)
 	}
 	end()
@@ -131,7 +134,7 @@ func TestBackupOfBusyHost(t *testing.T) {
 	}
 
 	dir := filepath.Join(t.TempDir(), "new")
-	if aside, err := Restore(t.Context(), file, dir); err != nil || aside != "" {
+	if aside, err := Restore(t.Context(), engine, file, dir); err != nil || aside != "" {
 		t.Fatalf("%q, %v", aside, err)
 	}
 	got := start(t, dir).texts()
@@ -183,16 +186,16 @@ func TestRestoreRefuses(t *testing.T) {
 	h := start(t, t.TempDir())
 	h.say("hello")
 	file := filepath.Join(t.TempDir(), "b")
-	if err := Write(t.Context(), h.dir, file); err != nil {
+	if err := Write(t.Context(), engine, h.dir, file); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(t.Context(), h.dir, file); err == nil || !strings.Contains(err.Error(), "exists") {
+	if err := Write(t.Context(), engine, h.dir, file); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("over another: %v", err)
 	}
-	if err := Write(t.Context(), t.TempDir(), file+"2"); err == nil {
+	if err := Write(t.Context(), engine, t.TempDir(), file+"2"); err == nil {
 		t.Error("of nothing")
 	}
-	if _, err := Restore(t.Context(), file, h.dir); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := Restore(t.Context(), engine, file, h.dir); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("over a running host: %v", err)
 	}
 	whole, err := os.ReadFile(file)
@@ -216,7 +219,7 @@ func TestRestoreRefuses(t *testing.T) {
 			if err := os.WriteFile(bad, c.content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Restore(t.Context(), bad, dir); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Restore(t.Context(), engine, bad, dir); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			left, _ := filepath.Glob(filepath.Join(dir, "*"))
@@ -247,7 +250,7 @@ func TestRestoreNoticesEveryFlippedByte(t *testing.T) {
 	h := start(t, t.TempDir())
 	h.say("hello")
 	file := filepath.Join(t.TempDir(), "b")
-	if err := Write(t.Context(), h.dir, file); err != nil {
+	if err := Write(t.Context(), engine, h.dir, file); err != nil {
 		t.Fatal(err)
 	}
 	whole, err := os.ReadFile(file)
@@ -263,7 +266,7 @@ func TestRestoreNoticesEveryFlippedByte(t *testing.T) {
 		if err := os.WriteFile(bad, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), bad, t.TempDir()); err == nil {
+		if _, err := Restore(t.Context(), engine, bad, t.TempDir()); err == nil {
 			t.Errorf("byte %d of %d was flipped, and the backup restored", at, len(whole))
 		}
 		whole[at] ^= 0x10
@@ -301,18 +304,18 @@ func TestRestoreOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "b")
-	if err := Write(context.Background(), h.dir, file); err != nil {
+	if err := Write(context.Background(), engine, h.dir, file); err != nil {
 		t.Fatal(err)
 	}
 	h.say("newer")
 	if err := h.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	aside, err := Restore(t.Context(), file, h.dir)
+	aside, err := Restore(t.Context(), engine, file, h.dir)
 	if err != nil || filepath.Dir(aside) != h.dir {
 		t.Fatalf("%q, %v", aside, err)
 	}
-	if err := CutOff(h.dir); err != nil {
+	if err := CutOff(engine, h.dir); err != nil {
 		t.Error(err)
 	}
 	restored := start(t, h.dir)
@@ -325,7 +328,7 @@ func TestRestoreOver(t *testing.T) {
 	if err := os.Remove(filepath.Join(h.dir, sqlite.File)); err != nil { // as a restore leaves it that is cut off
 		t.Fatal(err)
 	}
-	if err := CutOff(h.dir); err == nil || !strings.Contains(err.Error(), aside) {
+	if err := CutOff(engine, h.dir); err == nil || !strings.Contains(err.Error(), aside) {
 		t.Errorf("cut off: %v", err)
 	}
 	if got := start(t, aside).texts(); !slices.Equal(got, []string{"old", "newer"}) {
@@ -351,7 +354,7 @@ func TestBeforeMigration(t *testing.T) {
 	began := time.Now()
 	for i := range keepAutomatic + 2 {
 		var err error
-		if last, err = BeforeMigration(t.Context(), h.dir, 1); err != nil {
+		if last, err = BeforeMigration(t.Context(), engine, h.dir, 1); err != nil {
 			t.Fatal(err)
 		}
 		at := began.Add(time.Duration(i-10) * time.Hour) // by the file system's clock two may be as old
@@ -367,7 +370,7 @@ func TestBeforeMigration(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(h.dir, dirName)); err != nil || len(left) != keepAutomatic {
 		t.Errorf("%d files are left, %v", len(left), err)
 	}
-	if _, err := Restore(t.Context(), last, t.TempDir()); err != nil {
+	if _, err := Restore(t.Context(), engine, last, t.TempDir()); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/disk"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
 // dirName is where a host keeps the backups that it makes by itself, in its data
@@ -29,12 +28,12 @@ const keepAutomatic = 3
 
 // BeforeMigration copies the database of dir as it is, of the named schema. The
 // attachments stay where they are: a migration does not touch them.
-func BeforeMigration(ctx context.Context, dir string, schema int64) (file string, err error) {
+func BeforeMigration(ctx context.Context, e Engine, dir string, schema int64) (file string, err error) {
 	to := filepath.Join(dir, dirName)
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return "", fmt.Errorf("make directory of backups: %w", err)
 	}
-	if err := enoughRoom(dir); err != nil {
+	if err := enoughRoom(e, dir); err != nil {
 		return "", err
 	}
 	file = filepath.Join(to, fmt.Sprintf("schema-%d-%s.db", schema, time.Now().UTC().Format("20060102T150405.000Z")))
@@ -44,7 +43,7 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("remove broken backup: %w", err)
 	}
-	if err := sqlite.Snapshot(ctx, dir, part); err != nil {
+	if err := e.Snapshot(ctx, dir, part); err != nil {
 		return "", err
 	}
 	if err := os.Rename(part, file); err != nil {
@@ -59,12 +58,12 @@ func BeforeMigration(ctx context.Context, dir string, schema int64) (file string
 	return file, nil
 }
 
-func enoughRoom(dir string) error {
+func enoughRoom(e Engine, dir string) error {
 	space, err := disk.In(dir)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
-	info, serr := os.Stat(filepath.Join(dir, sqlite.File))
+	info, serr := os.Stat(database(e, dir))
 	if err := errors.Join(err, serr); err != nil {
 		return err
 	}

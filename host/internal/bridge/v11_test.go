@@ -14,7 +14,7 @@ func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t)
 	row := h.Channel("n", func(c *ledger.Channel) {
-		c.Accept, c.Profile = []string{"buttons", "parts", "stream", "ack"}, wire.Profile{MaxText: 40, MaxButtons: 3}
+		c.Accept, c.Profile = []string{"buttons", "parts", "stream", "ack"}, ledger.Profile{MaxText: 40, MaxButtons: 3}
 	})
 	for name, tt := range map[string]struct{ frame, want string }{
 		"1.1": {
@@ -57,7 +57,7 @@ func TestNegotiation(t *testing.T) {
 func TestProfileOf11(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t)
-	row := h.Channel("p", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 12} })
+	row := h.Channel("p", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 12} })
 	c := h.Attach11(t, row, "buttons", `"profile":{"max_text":5,"max_buttons":2}`)
 	h.MustSend(row, "c", "twelve runes and more")
 	first, second := c.NextSent("send"), c.NextSent("send")

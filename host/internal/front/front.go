@@ -11,6 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -51,10 +52,10 @@ func Channel(ctx context.Context, st Ledger, kind, agent string) (ledger.Channel
 // Shown reports the messages of history that a client sees: not those that were
 // not taken, that are still being made, or that only do something to another one.
 func Shown(e ledger.Entry) bool {
-	if e.Direction == ledger.In && e.Reason == ledger.ReasonRejected || e.Status == message.StatusStreaming {
+	if e.Direction == ledger.In && e.Reason == ledger.ReasonRejected || e.Status == ledger.StatusStreaming {
 		return false
 	}
-	m := message.Message{Meta: e.Metadata()}
+	m := message.Message{Meta: packed.Metadata(&e)}
 	switch render.ActOf(&m).Kind {
 	case render.ActDelete, render.ActReact:
 		return false

@@ -203,7 +203,7 @@ func TestOutboundAnswers(t *testing.T) {
 func TestSessionLost(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t)
-	row := h.Channel("l", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 5} })
+	row := h.Channel("l", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 5} })
 	c := h.Attach11(t, row, "ack")
 	h.MustSend(row, "c", "aaaa bbbb cccc")
 	h.MustSend(row, "c", "next")

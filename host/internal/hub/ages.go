@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/wallclock"
 )
 
 // Less than this between two looks is the clock being kept right, not a jump;
@@ -19,9 +20,8 @@ const (
 // minute. So each jump is noted, and counts in no message's age that was made
 // before it. One goroutine uses it.
 type ages struct {
-	now   func() time.Time
-	zero  time.Time     // of the steady clock
-	ahead time.Duration // of it, the wall clock when it was last looked at
+	clock *wallclock.Clock
+	ahead time.Duration // its drift when it was last looked at
 	jumps []jump
 }
 
@@ -31,20 +31,13 @@ type jump struct {
 }
 
 func newAges(now func() time.Time) *ages {
-	a := &ages{now: now, zero: time.Now()}
-	a.ahead = a.drift()
-	return a
-}
-
-// drift is how far the wall clock is ahead of the steady one, counted from zero.
-func (a *ages) drift() time.Duration {
-	return a.now().Round(0).Sub(a.zero.Round(0)) - time.Since(a.zero)
+	return &ages{clock: wallclock.New(now)}
 }
 
 // look notes a jump since the last look. newID gives an id that divides older
 // messages from younger ones.
 func (a *ages) look(newID func() ledger.MessageID) {
-	ahead := a.drift()
+	ahead := a.clock.Drift()
 	by := ahead - a.ahead
 	a.ahead = ahead
 	if by.Abs() < smallJump {
@@ -58,13 +51,13 @@ func (a *ages) look(newID func() ledger.MessageID) {
 
 // of is the age of a message.
 func (a *ages) of(id ledger.MessageID) time.Duration {
-	age := a.now().Sub(id.Time())
+	age := a.clock.Now().Sub(id.Time())
 	for _, j := range a.jumps {
 		if id < j.before {
 			age -= j.by
 		}
 	}
-	if by := a.drift() - a.ahead; by >= smallJump { // since the last look: the next one knows which are younger
+	if by := a.clock.Drift() - a.ahead; by >= smallJump { // since the last look: the next one knows which are younger
 		age -= by
 	}
 	return age

@@ -142,7 +142,7 @@ func (c *Channel) update(row ledger.Channel) {
 
 // view is what an adapter may be sent. Of what it can show the operator knows best.
 func (p *policy) view(i Info) wire.View {
-	return wire.View{Protocol: i.Protocol, Caps: wire.Effective(i.Declared, p.allow), Profile: i.Profile.With(p.Profile), Local: i.Local}
+	return wire.View{Protocol: i.Protocol, Caps: wire.Effective(i.Declared, p.allow), Profile: i.Profile.With(wire.Profile(p.Profile)), Local: i.Local}
 }
 
 // conversation is what is remembered of a conversation while it is in use.
@@ -236,7 +236,7 @@ func (ch *locked) agentName(conv *conversation) string {
 
 // restore makes the message of a stored row.
 func restore(e ledger.Entry) message.Message {
-	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: e.Status, Text: e.Text}
+	m := message.Message{ID: e.ID.String(), Role: message.RoleAgent, Status: message.Status(e.Status), Text: e.Text}
 	if e.Direction == ledger.In {
 		m.Role = message.RoleUser
 	}

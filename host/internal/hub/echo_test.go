@@ -175,7 +175,7 @@ func quoteName(s string) string {
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t)
-	row := h.Channel("profile", func(c *ledger.Channel) { c.Profile = wire.Profile{MaxText: 12, MaxButtons: 2} })
+	row := h.Channel("profile", func(c *ledger.Channel) { c.Profile = ledger.Profile{MaxText: 12, MaxButtons: 2} })
 	c := h.Attach(t, row, "buttons")
 	c.Send(hosttest.Say("c", "one two three"))
 	c.Want(hosttest.Answer("c", "echo: one"), hosttest.Answer("c", "two three"))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -113,7 +114,7 @@ func (h *Hub) Shown(p *Parcel) *message.Message {
 // for a while, and no paths of this machine.
 func (h *Hub) Seen(e ledger.Entry) *message.Message {
 	m := restore(e)
-	m.Meta = e.Metadata()
+	m.Meta = packed.Metadata(&e)
 	return h.seen(m)
 }
 

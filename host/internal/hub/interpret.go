@@ -8,6 +8,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -49,13 +50,13 @@ func (f *inbound) enter(o ledger.Origin, aside bool) (scene, *wire.Error) {
 
 // interpret decides what the frame is and who answers it.
 func (f *inbound) interpret(in *wire.Inbound) *wire.Error {
-	origin := ledger.Origin{SessionKey: in.SessionKey, UserID: in.UserID, UserName: in.UserName, ReplyCtx: in.ReplyCtx}
+	origin := ledger.Origin{SessionKey: in.SessionKey, UserID: in.UserID, UserName: in.UserName, ReplyCtx: string(in.ReplyCtx)}
 	aside := isAside(in.Type)
 	s, werr := f.enter(origin, aside)
 	if werr != nil {
 		return werr
 	}
-	f.row = ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: in.Text, Origin: origin.Append(nil), Aside: aside}
+	f.row = ledger.Row{Direction: ledger.In, State: ledger.Handled, Text: in.Text, Origin: packed.AppendOrigin(nil, origin), Aside: aside}
 	if f.a.Protocol != wire.V10 && !aside {
 		f.row.PlatformID = in.MessageID
 	}

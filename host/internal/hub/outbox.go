@@ -199,5 +199,5 @@ func (c *Channel) send(ctx context.Context, conv *conversation, o *outgoing, rou
 func (c *Channel) latest(conv *conversation) *wire.Routing {
 	ch := c.lock()
 	defer ch.unlock()
-	return &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: conv.latest.ReplyCtx}
+	return &wire.Routing{SessionKey: conv.latest.SessionKey, ConversationID: conv.Key, ReplyCtx: wire.Raw(conv.latest.ReplyCtx)}
 }

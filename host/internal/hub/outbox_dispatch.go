@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // done runs on the writer after the commit.
@@ -38,7 +37,7 @@ func (b *outbox) settle(conv *conversation, o *outgoing, row *ledger.Row, r ledg
 
 // dispatch delivers a committed row, unless what it says is still to come.
 func (b *outbox) dispatch(conv *conversation, o *outgoing, row *ledger.Row, committed time.Time) {
-	if row.Status == message.StatusStreaming {
+	if row.Status == ledger.StatusStreaming {
 		return
 	}
 	b.count().Sent++

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -18,10 +19,10 @@ func (c *Channel) prepare(o *outgoing, l *outlook, routing wire.Routing) ledger.
 	o.parcel = Parcel{Routing: routing, Frames: planned.Frames, Message: &o.message, View: l.a.number()}
 	row := ledger.Row{
 		Direction: ledger.Out, State: ledger.Sent, Text: o.message.Text, Parts: message.AppendParts(nil, o.message.Parts),
-		Origin: ledger.Origin{SessionKey: routing.SessionKey, ReplyCtx: routing.ReplyCtx, Agent: o.agent}.Append(nil), Offers: planned.Offers,
+		Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: routing.SessionKey, ReplyCtx: string(routing.ReplyCtx), Agent: o.agent}), Offers: planned.Offers,
 	}
 	if o.message.Status == message.StatusError { // what was said of it before it failed
-		row.Status = message.StatusError
+		row.Status = ledger.StatusError
 	}
 	if row.Text == "" && len(o.message.Parts) > 0 {
 		row.Text = c.hub.inWords(&o.message)
@@ -41,7 +42,7 @@ func (c *Channel) prepare(o *outgoing, l *outlook, routing wire.Routing) ledger.
 // stored makes what was stored to go out ready again, for who would take it now.
 func (c *Channel) stored(e *ledger.Entry, l *outlook) (*outgoing, ledger.Row) {
 	o := &outgoing{message: restore(*e), agent: e.Origin.Agent}
-	row := c.prepare(o, l, wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx})
+	row := c.prepare(o, l, wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: wire.Raw(e.Origin.ReplyCtx)})
 	row.ID, o.parcel.ID = e.ID, e.ID
 	return o, row
 }

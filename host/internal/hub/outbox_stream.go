@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -72,8 +73,8 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	ch.unlock()
 	w := c.newWaited(conv, &outgoing{agent: agent})
 	w.row[0] = ledger.Row{
-		Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
-		Origin: ledger.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: job.routing.ReplyCtx, Agent: agent}.Append(nil),
+		Direction: ledger.Out, State: ledger.Sent, Status: ledger.StatusStreaming, ReplyTo: job.id, Meta: marshal(streamed(nil)),
+		Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: job.routing.SessionKey, ReplyCtx: string(job.routing.ReplyCtx), Agent: agent}),
 	}
 	sent, err := w.commit(ctx)
 	if err != nil {
@@ -178,11 +179,11 @@ func (s *stream) end(ctx context.Context, conv *conversation, o *outgoing, statu
 	w, l := c.newWaited(conv, o), c.outlook()
 	row := &w.row[0]
 	w.unit.Set, _ = c.plan(&l, conv, o, s.routing, false, row) // the row says what became of it
-	row.ID, row.Turn, row.Status, row.ReplyTo = s.id, s.turn, status, s.replyTo
+	row.ID, row.Turn, row.Status, row.ReplyTo = s.id, s.turn, ledger.Status(status), s.replyTo
 	o.parcel.Late = time.Since(s.id.Time()) // its id is as old as its first frame
 	w.ends = true
 	w.unit.Settle = []ledger.Settlement{{ID: s.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.Tracked, Content: &ledger.Content{
-		Status: status, Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
+		Status: ledger.Status(status), Text: row.Text, Parts: row.Parts, Meta: row.Meta, Offers: row.Offers,
 	}}}
 	return w.commit(ctx)
 }

@@ -63,7 +63,7 @@ func (h *Hub) answered(ctx context.Context, row ledger.Channel, out Outgoing) (*
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx}, nil
+	return &wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: wire.Raw(e.Origin.ReplyCtx)}, nil
 }
 
 // AgentOf is who answers in a conversation of the channel.

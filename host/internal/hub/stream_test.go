@@ -66,7 +66,7 @@ func TestStream(t *testing.T) {
 			s.show("one")
 			first := c.NextSent("stream")
 			want(first, "one")
-			if e := h.Last(row, ledger.Out); e.Status != message.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
+			if e := h.Last(row, ledger.Out); e.Status != ledger.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
 				t.Errorf("kept as %+v", e.Row)
 			}
 			s.show("one two")
@@ -79,7 +79,7 @@ func TestStream(t *testing.T) {
 				t.Errorf("ended %s, began %s", end.MessageID, first.MessageID)
 			}
 			h.WantHistory(row, "in handled go", "out sent one two three")
-			if e := h.Last(row, ledger.Out); e.Status != message.StatusCompleted || e.ReplyTo == 0 {
+			if e := h.Last(row, ledger.Out); e.Status != ledger.StatusCompleted || e.ReplyTo == 0 {
 				t.Errorf("kept as %+v", e.Row)
 			}
 
@@ -91,7 +91,7 @@ func TestStream(t *testing.T) {
 			broken := c.NextSent("stream_end")
 			want(broken, "half an ans")
 			for _, e := range h.History(row) {
-				if (e.ID.String() == broken.MessageID) != (e.Status == message.StatusError) {
+				if (e.ID.String() == broken.MessageID) != (e.Status == ledger.StatusError) {
 					t.Errorf("kept as %+v", e.Row)
 				}
 			}
@@ -185,7 +185,7 @@ func TestStreamAcrossRestart(t *testing.T) {
 	c.NextSent("stream")
 	h = h.Again(hosttest.WithAgents(map[string]hub.Agent{"s": s}))
 	h.WantHistory(row, "in received go", "out sent ")
-	if e := h.Last(row, ledger.Out); e.Status != message.StatusError {
+	if e := h.Last(row, ledger.Out); e.Status != ledger.StatusError {
 		t.Errorf("kept as %+v", e.Row)
 	}
 	c = h.Attach11(t, row, "stream")

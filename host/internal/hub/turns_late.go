@@ -22,13 +22,9 @@ func (t *Turn) IsLate(why error) {
 	ch := r.c.lock()
 	defer ch.unlock()
 	r.job.late, r.job.listed = t.Late, true
-	s := ledger.Settlement{ID: r.job.id, State: ledger.Received, Tracked: true, Life: []ledger.Life{{
+	ch.queue.change(change{conv: r.conv, to: ledger.Settlement{ID: r.job.id, State: ledger.Received, Tracked: true, Told: r.job.told, Life: []ledger.Life{{
 		What: lifeLate, Detail: fmt.Sprintf("attempt %d of %s: %s", t.Late, r.agent, inShort(why)),
-	}}}
-	if r.job.told {
-		s.Tries = 1
-	}
-	ch.queue.change(change{conv: r.conv, to: s})
+	}}}})
 }
 
 // lateness is how many attempts the message of a turn has had in vain, since it was

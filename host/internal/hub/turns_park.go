@@ -99,11 +99,7 @@ func (t *turns) list(conv *conversation, job *turnJob) {
 
 // waits is the settlement of a message that waits for its agent.
 func waits(id ledger.MessageID, agent string, told bool) ledger.Settlement {
-	s := ledger.Settlement{ID: id, State: ledger.Received, Tracked: true, Life: []ledger.Life{{What: "waits", Detail: "agent " + agent + " is away"}}}
-	if told {
-		s.Tries = 1
-	}
-	return s
+	return ledger.Settlement{ID: id, State: ledger.Received, Tracked: true, Told: told, Life: []ledger.Life{{What: "waits", Detail: "agent " + agent + " is away"}}}
 }
 
 // whole reads the message of a turn again of which only the id was kept.

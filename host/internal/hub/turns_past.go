@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -56,7 +57,7 @@ func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return e.EditHandle(), nil
+	return packed.EditHandle(&e), nil
 }
 
 // History is what was said in the conversation, oldest first: at most n messages,

@@ -52,7 +52,7 @@ func (h *Hub) recovered(ctx context.Context, e ledger.OpenMessage) (turnJob, err
 func repeat(e ledger.Entry) turnJob {
 	return turnJob{
 		id: e.ID, index: e.Turn, repeated: true, userID: e.Origin.UserID, userName: e.Origin.UserName,
-		routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: e.Origin.ReplyCtx},
+		routing: wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: wire.Raw(e.Origin.ReplyCtx)},
 		message: restore(e),
 	}
 }

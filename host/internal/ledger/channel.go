@@ -3,8 +3,6 @@ package ledger
 import (
 	"errors"
 	"time"
-
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Channel is one slot with its policy.
@@ -19,12 +17,22 @@ type Channel struct {
 	Queue     bool
 	Accept    []string // capabilities; empty = all
 	Users     []string // user ids that may speak; empty = all
-	Profile   wire.Profile
+	Profile   Profile
 	Limits    QueueLimits
 	Retention int   // days that messages are kept; 0 = for ever
 	Rate      int   // frames a second that its adapter may send; 0 = the host's default
 	Version   int64 // counts the row's changes
 	CreatedAt time.Time
+}
+
+// Profile is what a channel's operator says of its platform, over what the adapter
+// says: the fields of a wire.Profile, which it converts to. 0 and "" say nothing.
+type Profile struct {
+	MaxText        int    `json:"max_text,omitempty"`
+	Markdown       string `json:"markdown,omitempty"`
+	MaxButtons     int    `json:"max_buttons,omitempty"`
+	EditIntervalMS int    `json:"edit_interval_ms,omitempty"`
+	Parallel       int    `json:"parallel,omitempty"`
 }
 
 // QueueLimits bound what waits for an adapter; 0 = the host's default.

@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"time"
-
-	"github.com/pontoon-bridge/pontoon/sdk/message"
-)
+import "time"
 
 // Direction says who spoke.
 type Direction int8
@@ -62,6 +58,17 @@ var Reasons = [...]Reason{
 	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway, ReasonAgentTimeout,
 }
 
+// Status says how far what a message says is made: a word of the message model.
+type Status string
+
+// The statuses of a message.
+const (
+	StatusPending   Status = "pending"
+	StatusStreaming Status = "streaming"
+	StatusCompleted Status = "completed"
+	StatusError     Status = "error"
+)
+
 // Row is one message as the log keeps it. Append fills in ID and Turn.
 type Row struct {
 	ID         MessageID
@@ -72,7 +79,7 @@ type Row struct {
 	Turn       int64 // of the conversation, that it belongs to
 	Text       string
 	Parts      []byte // JSON array; nil = one text part
-	Origin     []byte // Origin, appended
+	Origin     []byte // Origin, packed
 	Meta       []byte // JSON object; nil = none
 	Notes      []byte // JSON array of what was degraded; nil = none
 	PlatformID string // unique in the channel; "" = none
@@ -80,8 +87,8 @@ type Row struct {
 	Handle     string // outbound: what the platform knows it by; "" = not known
 	Tracked    bool   // sent, and to be acknowledged: after a crash it is queued again
 
-	Status message.Status // "" = completed
-	Aside  bool           // inbound: begins no turn and does not say where answers go
+	Status Status // "" = completed
+	Aside  bool   // inbound: begins no turn and does not say where answers go
 }
 
 // Settlement moves a message to another state.
@@ -95,7 +102,8 @@ type Settlement struct {
 	// Of adapters that acknowledge, and of messages that wait for their agent.
 	Tracked bool   // sent, and to be acknowledged, see Row; received, and it waits: recovery finds it even if it is answered
 	Frame   int    // queued or tracked: the first frame that is not acknowledged
-	Tries   int    // likewise: how often it failed; of one that waits: more than 0 if the user was told
+	Tries   int    // likewise: how often it failed
+	Told    bool   // of one that waits for its agent: its user was told so
 	Handle  string // "" = as it was
 	Life    []Life // what happened to it
 }
@@ -113,7 +121,7 @@ type Life struct {
 
 // Content is what a message says, once that is known.
 type Content struct {
-	Status message.Status
+	Status Status
 	Text   string
 	Parts  []byte
 	Meta   []byte

@@ -104,7 +104,7 @@ func (f *Front) said(e ledger.Entry) []Said {
 		out = append(out, s)
 	}
 	for i, p := range results {
-		r := message.Message{ID: resultID(whole.ID, i+1), Role: message.RoleAgent, Status: e.Status, Parts: []message.Part{p}}
+		r := message.Message{ID: resultID(whole.ID, i+1), Role: message.RoleAgent, Status: message.Status(e.Status), Parts: []message.Part{p}}
 		one, _ := model.From(&r)
 		out = append(out, Said{Message: one, CreatedAt: at})
 	}

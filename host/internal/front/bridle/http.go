@@ -307,8 +307,8 @@ func (h routes) clear(w http.ResponseWriter, r *http.Request, u *user) error {
 		return err
 	}
 	agent := r.PathValue("agent")
-	if err := h.f.hide(r.Context(), conversation(agent, client)); err != nil {
-		return fmt.Errorf("hide transcript: %w", err)
+	if err := h.f.clear(r.Context(), conversation(agent, client)); err != nil {
+		return fmt.Errorf("clear transcript: %w", err)
 	}
 	h.f.Agents.Clear(agent, client)
 	return front.Answer(w, okay{true})

@@ -11,6 +11,6 @@ type Ledger interface {
 	Before(ctx context.Context, in ledger.Scope, before ledger.MessageID, n int) ([]ledger.Entry, error)
 	ChannelOfKind(ctx context.Context, kind string) (ledger.Channel, error)
 	CreateChannel(ctx context.Context, c ledger.Channel, token *ledger.NewCredential, by ledger.Change) (ledger.Channel, error)
-	HiddenUpTo(ctx context.Context, channel int64, conversation string) (ledger.MessageID, error)
-	Hide(ctx context.Context, channel int64, conversation string, upTo ledger.MessageID) error
+	ClearedUpTo(ctx context.Context, channel int64, conversation string) (ledger.MessageID, error)
+	Clear(ctx context.Context, channel int64, conversation string, upTo ledger.MessageID) error
 }

@@ -39,7 +39,7 @@ func (f *Front) key() int64 {
 
 // transcript reads what a user may see of a conversation, oldest first.
 func (f *Front) transcript(ctx context.Context, conversation string) ([]line, error) {
-	hidden, err := f.Store.HiddenUpTo(ctx, f.key(), conversation)
+	cleared, err := f.Store.ClearedUpTo(ctx, f.key(), conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (f *Front) transcript(ctx context.Context, conversation string) ([]line, er
 	}
 	lines := []line{}
 	for _, e := range entries {
-		if e.ID <= hidden {
+		if e.ID <= cleared {
 			break
 		}
 		if front.Shown(e) {
@@ -67,11 +67,11 @@ func role(d ledger.Direction) string {
 	return "assistant"
 }
 
-// hide does not show what was said until now any more.
-func (f *Front) hide(ctx context.Context, conversation string) error {
+// clear does not show what was said until now any more.
+func (f *Front) clear(ctx context.Context, conversation string) error {
 	newest, err := f.read(ctx, conversation, 1)
 	if err != nil || len(newest) == 0 {
 		return err
 	}
-	return f.Store.Hide(ctx, f.key(), conversation, newest[0].ID)
+	return f.Store.Clear(ctx, f.key(), conversation, newest[0].ID)
 }

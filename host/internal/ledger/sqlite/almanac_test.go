@@ -17,7 +17,7 @@ func TestAlmanac(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	wall, gone := start, time.Duration(0)
 	a := newAlmanac(slog.New(slog.NewTextHandler(&log, nil)), func() time.Time { return wall })
-	a.steady = func() time.Duration { return gone }
+	a.clock.Steady = func() time.Duration { return gone }
 	pass := func(d time.Duration) { wall, gone = wall.Add(d), gone+d }
 	want := func(what string, at time.Time) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestAlmanac(t *testing.T) {
 // A clock that is set ahead while the host runs deletes nothing.
 func TestRetentionDoubtsClock(t *testing.T) {
 	s, now, log := swept(t, t.TempDir(), Options{})
-	s.broom.days.steady = func() time.Duration { return 0 }
+	s.broom.days.clock.Steady = func() time.Duration { return 0 }
 	row, chain := newChannel(t, s, "a")
 	row.Retention = 1
 	if _, err := s.UpdateChannel(t.Context(), row, ledger.Change{Actor: "test", Action: "channel.update"}); err != nil {
@@ -68,7 +68,7 @@ func TestRetentionDoubtsClock(t *testing.T) {
 		t.Errorf("left: %v; log: %s", got, log)
 	}
 	goesBy(s, now)
-	s.broom.days.trusted = *now
+	s.broom.days.trusted = s.broom.days.clock.Drift()
 	*now = now.Add(48 * time.Hour)
 	if err := s.broom.sweepOld(t.Context()); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/search"
 )
 
@@ -27,7 +28,7 @@ func fillWith(tb testing.TB, s *Store, chain *ledger.Tail, conversations, pairs 
 	for i := range convs {
 		convs[i] = recalled(tb, s, chain, fmt.Sprint("c", i))
 	}
-	origin := ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`}.Append(nil)
+	origin := packed.AppendOrigin(nil, ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`})
 	var wg sync.WaitGroup
 	window := make(chan struct{}, 800)
 	wg.Add(pairs)

@@ -297,6 +297,15 @@ func (w *writer) refill(conv *conversation, id ledger.MessageID, c *ledger.Conte
 	return w.renameFiles(id, c)
 }
 
+// tries is what pending.tries says of a message: how often it failed, and of one that
+// waits for its agent whether its user was told so, which the query Told reads.
+func tries(t ledger.Settlement) int64 {
+	if t.Told {
+		return 1
+	}
+	return int64(t.Tries)
+}
+
 // list puts a message on the pending list, or takes it off.
 func (w *writer) list(t ledger.Settlement, channel int64) error {
 	if t.State != ledger.Queued && !t.Tracked {
@@ -306,7 +315,7 @@ func (w *writer) list(t ledger.Settlement, channel int64) error {
 	w.pend.int(int64(t.ID))
 	w.pend.int(channel)
 	w.pend.int(int64(t.Frame))
-	w.pend.int(int64(t.Tries))
+	w.pend.int(tries(t))
 	return w.pend.run()
 }
 

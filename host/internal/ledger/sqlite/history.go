@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 func (s *Store) entry(e db.Entry) ledger.Entry {
-	origin, lost := ledger.ParseOrigin(e.Origin) // one row that another hand broke takes no page down
+	origin, lost := packed.ParseOrigin(e.Origin) // one row that another hand broke takes no page down
 	out := ledger.Entry{
 		Row: ledger.Row{
 			ID: ledger.MessageID(e.ID), Direction: ledger.Direction(e.Direction), State: ledger.State(e.State), Reason: ledger.Reason(e.Reason.String),
@@ -42,9 +42,9 @@ func (s *Store) entries(rows []db.Entry, err error) ([]ledger.Entry, error) {
 }
 
 // status is the status that the database keeps as n.
-func status(n int64) message.Status {
+func status(n int64) ledger.Status {
 	if n < 0 || n >= int64(len(statuses)) {
-		return message.StatusError // of a later version
+		return ledger.StatusError // of a later version
 	}
 	return statuses[n]
 }
@@ -383,9 +383,9 @@ func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string)
 
 // Entry makes the entry of a row that was just committed.
 func (s *Store) Entry(r ledger.Row, c *ledger.Conversation) (ledger.Entry, error) {
-	origin, err := ledger.ParseOrigin(r.Origin)
+	origin, err := packed.ParseOrigin(r.Origin)
 	if r.Status == "" {
-		r.Status = message.StatusCompleted
+		r.Status = ledger.StatusCompleted
 	}
 	return ledger.Entry{Row: r, Channel: c.Tail.Channel, ConversationID: c.ID, Conversation: c.Key, Origin: origin}, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 	"github.com/pontoon-bridge/pontoon/host/internal/search"
 )
@@ -265,7 +266,7 @@ func making(status int64) bool { return status == 1 || status == 2 } // pending,
 
 // author is by what somebody who spoke is looked for.
 func author(origin []byte) string {
-	o, err := ledger.ParseOrigin(origin)
+	o, err := packed.ParseOrigin(origin)
 	if err != nil {
 		return "" // a row that some other hand broke
 	}

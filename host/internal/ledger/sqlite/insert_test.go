@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 )
 
 // TestRowsOfEveryShape commits rows with and without rare columns, in batches of
@@ -52,7 +53,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 		}
 		for _, e := range page {
 			got := e.Row
-			got.Origin, got.Status = e.Origin.Append(nil), ""
+			got.Origin, got.Status = packed.AppendOrigin(nil, e.Origin), ""
 			if !reflect.DeepEqual(got, want[i]) {
 				t.Fatalf("message %d:\nfound    %+v\nexpected %+v", i, got, want[i])
 			}
@@ -63,7 +64,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 }
 
 func someRow(random *rand.Rand, d ledger.Direction, rare int) *ledger.Row {
-	r := &ledger.Row{Direction: d, State: ledger.Handled, Text: fmt.Sprint("text ", random.IntN(1000)), Origin: ledger.Origin{UserID: "u"}.Append(nil)}
+	r := &ledger.Row{Direction: d, State: ledger.Handled, Text: fmt.Sprint("text ", random.IntN(1000)), Origin: packed.AppendOrigin(nil, ledger.Origin{UserID: "u"})}
 	if d == ledger.Out {
 		r.State = ledger.Sent
 	}

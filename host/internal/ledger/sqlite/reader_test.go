@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 )
 
 // told fills a conversation and returns its scope.
@@ -32,7 +33,7 @@ func TestPageOfHistoryHasEverythingThatWasKept(t *testing.T) {
 	_, chain := newChannel(t, s, "a")
 	c := recalled(t, s, chain, "one")
 	row := ledger.Row{
-		Text: "text", State: ledger.Handled, Parts: []byte(`[{"type":"text"}]`), Origin: ledger.Origin{SessionKey: "k", UserID: "u", ReplyCtx: `{"a": 1}`}.Append(nil),
+		Text: "text", State: ledger.Handled, Parts: []byte(`[{"type":"text"}]`), Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: "k", UserID: "u", ReplyCtx: `{"a": 1}`}),
 		Meta: []byte(`{"m":1}`), Notes: []byte(`[]`), PlatformID: "p1",
 	}
 	if err := commit(s, &ledger.Unit{Conversation: c, In: &row}); err != nil {

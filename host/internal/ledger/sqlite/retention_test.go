@@ -39,7 +39,7 @@ func swept(t *testing.T, dir string, o Options) (s *Store, now *time.Time, log *
 // goesBy lets time pass by the test's clock: it was not set ahead.
 func goesBy(s *Store, now *time.Time) {
 	began := *now
-	s.broom.days.steady = func() time.Duration { return now.Sub(began) }
+	s.broom.days.clock.Steady = func() time.Duration { return now.Sub(began) }
 }
 
 // pour commits n messages of a kilobyte, named by their number.

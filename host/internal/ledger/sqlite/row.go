@@ -6,13 +6,12 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // statuses are how the database keeps a status: by its place.
-var statuses = []message.Status{message.StatusCompleted, message.StatusPending, message.StatusStreaming, message.StatusError}
+var statuses = []ledger.Status{ledger.StatusCompleted, ledger.StatusPending, ledger.StatusStreaming, ledger.StatusError}
 
-func statusNumber(s message.Status) int64 { return int64(max(0, slices.Index(statuses, s))) }
+func statusNumber(s ledger.Status) int64 { return int64(max(0, slices.Index(statuses, s))) }
 
 // unit is a unit that was appended, and whom to tell what became of it.
 type unit struct {

@@ -137,7 +137,7 @@ func TestSealAll(t *testing.T) {
 		}
 	}
 	copied := filepath.Join(dir, "copy.db")
-	if err := Snapshot(t.Context(), dir, copied); err != nil {
+	if err := (Offline{}).Snapshot(t.Context(), dir, copied); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/search"
 	"github.com/pontoon-bridge/pontoon/schema"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // indexed brings the index up to date.
@@ -76,11 +76,11 @@ func TestSearch(t *testing.T) {
 	irc, chain := newChannel(t, s, "irc")
 	mail, second := newChannel(t, s, "mail")
 	c, d := recalled(t, s, chain, "c"), recalled(t, s, second, "d")
-	ann := ledger.Origin{UserID: "u1", UserName: "Ann Lee"}.Append(nil)
+	ann := packed.AppendOrigin(nil, ledger.Origin{UserID: "u1", UserName: "Ann Lee"})
 	say(t, s, c, ledger.Row{State: ledger.Handled, Text: "the quick brown fox", Origin: ann})
-	say(t, s, d, ledger.Row{State: ledger.Failed, Text: "Crème brûlée for the fox", Origin: ledger.Origin{UserID: "bob"}.Append(nil)})
+	say(t, s, d, ledger.Row{State: ledger.Failed, Text: "Crème brûlée for the fox", Origin: packed.AppendOrigin(nil, ledger.Origin{UserID: "bob"})})
 	indexed(t, s)
-	say(t, s, c, ledger.Row{Direction: ledger.Out, State: ledger.Sent, Text: "foxes are quick", Origin: ledger.Origin{Agent: "echo"}.Append(nil)})
+	say(t, s, c, ledger.Row{Direction: ledger.Out, State: ledger.Sent, Text: "foxes are quick", Origin: packed.AppendOrigin(nil, ledger.Origin{Agent: "echo"})})
 	say(t, s, c, ledger.Row{State: ledger.Handled, Text: "look", Origin: ann, Parts: []byte(`[{"type":"file","fileName":"今日の天気.pdf"}]`)})
 	for round := range 2 { // once with a tail that is not in the index
 		for text, want := range map[string][]string{
@@ -142,7 +142,7 @@ func TestSearchFindsAll(t *testing.T) {
 	}
 	var all []ledger.Row
 	for i := range 120 {
-		r := ledger.Row{State: ledger.Handled, Text: some(1 + rnd.IntN(5)), Origin: ledger.Origin{UserName: some(1)}.Append(nil)}
+		r := ledger.Row{State: ledger.Handled, Text: some(1 + rnd.IntN(5)), Origin: packed.AppendOrigin(nil, ledger.Origin{UserName: some(1)})}
 		say(t, s, c, r)
 		if all = append(all, r); i == 60 || i == 100 {
 			indexed(t, s)
@@ -168,7 +168,7 @@ func TestSearchFindsAll(t *testing.T) {
 		}
 		want := []string{}
 		for _, r := range slices.Backward(all) {
-			o, _ := ledger.ParseOrigin(r.Origin)
+			o, _ := packed.ParseOrigin(r.Origin)
 			if q.Match(r.Text, o.UserName) {
 				want = append(want, r.Text)
 			}
@@ -252,10 +252,10 @@ func TestSearchStreams(t *testing.T) {
 	s, _, _ := swept(t, t.TempDir(), Options{})
 	_, chain := newChannel(t, s, "a")
 	c := recalled(t, s, chain, "c")
-	id := say(t, s, c, ledger.Row{Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming})
+	id := say(t, s, c, ledger.Row{Direction: ledger.Out, State: ledger.Sent, Status: ledger.StatusStreaming})
 	say(t, s, c, ledger.Row{State: ledger.Handled, Text: "behind it"})
 	indexed(t, s)
-	if err := commit(s, &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: id, State: ledger.Sent, Content: &ledger.Content{Status: message.StatusCompleted, Text: "the final word"}}}}); err != nil {
+	if err := commit(s, &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: id, State: ledger.Sent, Content: &ledger.Content{Status: ledger.StatusCompleted, Text: "the final word"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, when := range []string{"at once", "from the index"} {

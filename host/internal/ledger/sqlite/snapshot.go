@@ -13,9 +13,20 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
+// Offline is what is done with databases by who opens no store, such as package
+// backup.
+type Offline struct{}
+
+// Files are the names of the database's files in a data directory: the database,
+// and what it keeps beside it while it is open, or was not closed.
+func (Offline) Files() []string { return []string{File, File + "-wal", File + "-shm"} }
+
+// Lock is the function Lock.
+func (Offline) Lock(dir string) (release func() error, err error) { return Lock(dir) }
+
 // Snapshot writes a consistent copy of the database in dir to a new file, also
 // while a host uses it.
-func Snapshot(ctx context.Context, dir, file string) error {
+func (Offline) Snapshot(ctx context.Context, dir, file string) error {
 	path := filepath.Join(dir, File)
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("open database: %w", err)
@@ -66,9 +77,17 @@ func examine(ctx context.Context, d *sql.DB, pragma string) error {
 	return nil
 }
 
-// Check reads all of a database file and says what is wrong with it: nil if it
-// is whole and of a schema that this program knows.
-func Check(ctx context.Context, path string) error {
+// Admit reads all of a database file that no host uses and says what is wrong with
+// it: nil if it is whole and of a schema that this program knows. Then it ends all
+// sessions in it.
+func (Offline) Admit(ctx context.Context, path string) error {
+	if err := check(ctx, path); err != nil {
+		return err
+	}
+	return endSessions(ctx, path)
+}
+
+func check(ctx context.Context, path string) error {
 	d, err := openSQL(path, "ro", 1, "query_only(1)")
 	if err != nil {
 		return err
@@ -87,8 +106,7 @@ func Check(ctx context.Context, path string) error {
 	return nil
 }
 
-// EndSessions ends all sessions in a database file that no host uses.
-func EndSessions(ctx context.Context, path string) error {
+func endSessions(ctx context.Context, path string) error {
 	d, err := openSQL(path, "rw", 1)
 	if err != nil {
 		return err

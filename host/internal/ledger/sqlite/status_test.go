@@ -9,8 +9,8 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/schema"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // A database of the first schema is brought up to date with all that is in it.
@@ -57,7 +57,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("%v, %v", texts(entries), err)
 	}
 	for _, e := range entries {
-		if e.Status != message.StatusCompleted {
+		if e.Status != ledger.StatusCompleted {
 			t.Errorf("%q is %s", e.Text, e.Status)
 		}
 	}
@@ -81,13 +81,13 @@ func TestStreamingRow(t *testing.T) {
 	}
 	made := make([]ledger.MessageID, 3)
 	for i := range made {
-		u := &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Status: message.StatusStreaming, ReplyTo: asked.In.ID}}}
+		u := &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Status: ledger.StatusStreaming, ReplyTo: asked.In.ID}}}
 		if err := commit(s, u); err != nil {
 			t.Fatal(err)
 		}
 		made[i] = u.Out[0].ID
 	}
-	for i, status := range []message.Status{message.StatusCompleted, message.StatusError} {
+	for i, status := range []ledger.Status{ledger.StatusCompleted, ledger.StatusError} {
 		err := commit(s, &ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: made[i], State: ledger.Sent, Content: &ledger.Content{
 			Status: status, Text: "text", Parts: []byte(`[]`), Meta: []byte(`{}`), Offers: true,
 		}}}})
@@ -104,7 +104,7 @@ func TestStreamingRow(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for i, want := range []message.Status{message.StatusCompleted, message.StatusError, message.StatusError} {
+	for i, want := range []ledger.Status{ledger.StatusCompleted, ledger.StatusError, ledger.StatusError} {
 		e, err := s.Message(t.Context(), made[i])
 		if err != nil || e.Status != want || (e.Text == "text") != (i < 2) || (string(e.Parts) == `[]`) != (i < 2) {
 			t.Errorf("message %d: %+v, %v, want %s", i, e, err, want)
@@ -126,10 +126,10 @@ func TestAsideRow(t *testing.T) {
 	_, chain := newChannel(t, s, "a")
 	c := recalled(t, s, chain, "c")
 	for _, r := range []ledger.Row{
-		{State: ledger.Handled, Text: "aside first", Aside: true, Origin: ledger.Origin{SessionKey: "no"}.Append(nil)},
-		{State: ledger.Handled, Text: "asked", Origin: ledger.Origin{SessionKey: "yes"}.Append(nil)},
-		{State: ledger.Handled, Text: "aside", Aside: true, Origin: ledger.Origin{SessionKey: "no"}.Append(nil)},
-		{State: ledger.Handled, Text: "again", Origin: ledger.Origin{SessionKey: "yes"}.Append(nil)},
+		{State: ledger.Handled, Text: "aside first", Aside: true, Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: "no"})},
+		{State: ledger.Handled, Text: "asked", Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: "yes"})},
+		{State: ledger.Handled, Text: "aside", Aside: true, Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: "no"})},
+		{State: ledger.Handled, Text: "again", Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: "yes"})},
 	} {
 		if err := commit(s, &ledger.Unit{Conversation: c, In: &r}); err != nil {
 			t.Fatal(err)

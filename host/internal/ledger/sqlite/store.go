@@ -22,7 +22,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 	"github.com/pontoon-bridge/pontoon/schema"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // File is the database's name in the data directory.
@@ -290,7 +289,7 @@ func (s *Store) breakStreams(ctx context.Context) error {
 		return fmt.Errorf("read mark: %w", err)
 	}
 	_, err = db.New(s.admin).BreakStreams(ctx, db.BreakStreamsParams{
-		Broken: statusNumber(message.StatusError), After: after, Streaming: statusNumber(message.StatusStreaming),
+		Broken: statusNumber(ledger.StatusError), After: after, Streaming: statusNumber(ledger.StatusStreaming),
 	})
 	if err != nil {
 		return fmt.Errorf("end broken answers: %w", err)

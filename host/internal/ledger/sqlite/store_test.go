@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
@@ -159,7 +160,7 @@ func TestReopenContinues(t *testing.T) {
 	s := open(t, dir)
 	ch, chain := newChannel(t, s, "a")
 	c := recalled(t, s, chain, "c")
-	_ = commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "answered", Origin: ledger.Origin{SessionKey: "k", ReplyCtx: "1.50"}.Append(nil)},
+	_ = commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "answered", Origin: packed.AppendOrigin(nil, ledger.Origin{SessionKey: "k", ReplyCtx: "1.50"})},
 		Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "answer", Offers: true}}, Set: &ledger.Settings{Agent: "bob", Muted: true}})
 	open1 := &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "open"}}
 	if err := commit(s, open1); err != nil {

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // unfinished knows the inbound messages whose turn has not ended, and the
@@ -48,7 +47,7 @@ func (o *unfinished) noteOne(u unit) {
 	chain := u.chain()
 	for i := range u.Out {
 		o.last = u.Out[i].ID
-		if u.Out[i].Status == message.StatusStreaming {
+		if u.Out[i].Status == ledger.StatusStreaming {
 			o.ids[o.last] = false
 		}
 		if u.Out[i].State == ledger.Sent {
@@ -59,7 +58,7 @@ func (o *unfinished) noteOne(u unit) {
 		switch {
 		case s.State == ledger.Received:
 			o.ids[s.ID] = listed(s.Tracked)
-		case s.Content == nil || s.Content.Status != message.StatusStreaming:
+		case s.Content == nil || s.Content.Status != ledger.StatusStreaming:
 			delete(o.ids, s.ID)
 		}
 	}

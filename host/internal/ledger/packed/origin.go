@@ -1,25 +1,17 @@
-package ledger
+package packed
 
 import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Origin is who spoke, and the routing that goes with it.
-type Origin struct {
-	SessionKey string
-	UserID     string
-	UserName   string
-	Agent      string // outbound: who answered
-	ReplyCtx   wire.Raw
-}
-
-// Append appends the origin as JSON; nothing for the zero Origin.
-func (o Origin) Append(dst []byte) []byte {
-	if o == (Origin{}) {
+// AppendOrigin appends the origin as JSON; nothing for the zero Origin.
+func AppendOrigin(dst []byte, o ledger.Origin) []byte {
+	if o == (ledger.Origin{}) {
 		return dst
 	}
 	if dst == nil { // names and punctuation take 66 bytes
@@ -51,10 +43,10 @@ func (o Origin) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// ParseOrigin reads what Append wrote.
-func ParseOrigin(b []byte) (Origin, error) {
+// ParseOrigin reads what AppendOrigin wrote.
+func ParseOrigin(b []byte) (ledger.Origin, error) {
 	if len(b) == 0 {
-		return Origin{}, nil
+		return ledger.Origin{}, nil
 	}
 	if o, ok := scanOrigin(string(b)); ok {
 		return o, nil
@@ -62,7 +54,7 @@ func ParseOrigin(b []byte) (Origin, error) {
 	return decodeOrigin(b)
 }
 
-func decodeOrigin(b []byte) (Origin, error) {
+func decodeOrigin(b []byte) (ledger.Origin, error) {
 	var o struct {
 		SessionKey string          `json:"session_key"`
 		UserID     string          `json:"user_id"`
@@ -71,15 +63,15 @@ func decodeOrigin(b []byte) (Origin, error) {
 		ReplyCtx   json.RawMessage `json:"reply_ctx"`
 	}
 	if err := json.Unmarshal(b, &o); err != nil {
-		return Origin{}, err
+		return ledger.Origin{}, err
 	}
-	return Origin{o.SessionKey, o.UserID, o.UserName, o.Agent, wire.Raw(o.ReplyCtx)}, nil
+	return ledger.Origin{SessionKey: o.SessionKey, UserID: o.UserID, UserName: o.UserName, Agent: o.Agent, ReplyCtx: string(o.ReplyCtx)}, nil
 }
 
-// scanOrigin is the fast path of ParseOrigin: it takes what Append writes if no
+// scanOrigin is the fast path of ParseOrigin: it takes what AppendOrigin writes if no
 // string needs an escape, without a copy. Anything else is left to the library;
 // what it takes, the library reads the same (FuzzOrigin).
-func scanOrigin(s string) (o Origin, ok bool) {
+func scanOrigin(s string) (o ledger.Origin, ok bool) {
 	if len(s) < 2 || s[0] != '{' || s[len(s)-1] != '}' {
 		return o, false
 	}
@@ -109,7 +101,7 @@ func scanOrigin(s string) (o Origin, ok bool) {
 	if !found || raw == "" || raw[0] <= ' ' || raw[len(raw)-1] <= ' ' || !json.Valid([]byte(raw)) {
 		return o, false
 	}
-	o.ReplyCtx = wire.Raw(raw)
+	o.ReplyCtx = raw
 	return o, true
 }
 

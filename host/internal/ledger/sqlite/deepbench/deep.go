@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/tools/bench"
 )
@@ -216,7 +217,7 @@ func (d *depth) fill(ctx context.Context, conversations, messages int) error {
 
 // append commits questions with their answers, many at once.
 func (d *depth) append(ctx context.Context, pairs int) error {
-	origin := ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`}.Append(nil)
+	origin := packed.AppendOrigin(nil, ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failed error

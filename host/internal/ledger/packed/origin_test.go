@@ -1,15 +1,17 @@
-package ledger
+package packed
 
 import (
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 func FuzzOrigin(f *testing.F) {
-	for _, o := range []Origin{
+	for _, o := range []ledger.Origin{
 		{}, {SessionKey: "irc:#ops:alice", UserID: "alice", UserName: "Alice", ReplyCtx: `"m1"`}, {Agent: "echo"},
 		{UserName: "\"\\\n\u00fc\u2028", ReplyCtx: `{"a": [1, null]}`}, {ReplyCtx: "0"},
 	} {
-		f.Add(o.Append(nil))
+		f.Add(AppendOrigin(nil, o))
 	}
 	f.Add([]byte(`{"user_id":"b","session_key":"a"}`))
 	f.Add([]byte(`{"reply_ctx":1,"agent":"x"}`))

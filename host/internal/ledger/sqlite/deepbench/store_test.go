@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/tools/bench"
 )
@@ -27,7 +28,7 @@ func benchmarkStore(b *testing.B, conversations int) {
 	}
 	defer func() { _ = st.Close() }()
 	convs := storeConversations(b, st, conversations)
-	origin := ledger.Origin{SessionKey: "bench:b00003-000000", UserID: "user-1", UserName: "Bench", ReplyCtx: `"000001-00003-000000000"`}.Append(nil)
+	origin := packed.AppendOrigin(nil, ledger.Origin{SessionKey: "bench:b00003-000000", UserID: "user-1", UserName: "Bench", ReplyCtx: `"000001-00003-000000000"`})
 	text := strings.Repeat("x", 40)
 	var begun, ended atomic.Int64
 	done := make(chan struct{})

@@ -1,0 +1,27 @@
+package wallclock
+
+import (
+	"testing"
+	"time"
+)
+
+func TestDrift(t *testing.T) {
+	wall, gone := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), time.Duration(0)
+	c := New(func() time.Time { return wall })
+	c.Steady = func() time.Duration { return gone }
+	for _, step := range []struct {
+		what     string
+		set, by  time.Duration // the wall clock is set by one, then both go on by the other
+		expected time.Duration
+	}{
+		{"time goes by", 0, time.Hour, 0},
+		{"set ahead", 24 * time.Hour, time.Minute, 24 * time.Hour},
+		{"set back", -36 * time.Hour, time.Minute, -12 * time.Hour},
+		{"and on", 0, 100 * time.Hour, -12 * time.Hour},
+	} {
+		wall, gone = wall.Add(step.set+step.by), gone+step.by
+		if got := c.Drift(); got != step.expected {
+			t.Errorf("%s: %s, want %s", step.what, got, step.expected)
+		}
+	}
+}
