@@ -79,6 +79,36 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// A host that is killed leaves what it has committed, and hands over again what was
+// not answered; what was answered, and what was written, stays.
+func TestRecoverAfterKill(t *testing.T) {
+	t.Parallel()
+	slow := hosttest.NewHeld()
+	named := hosttest.WithAgents(map[string]hub.Agent{"held": slow})
+	h := hosttest.Start(t, named)
+	row := h.Channel("killed", hosttest.WithAgent("held"), hosttest.WithQueue)
+	c := h.Attach(t, row)
+	c.Send(hosttest.Say("a", "answered"))
+	await.Value(t, "turn", slow.Turns)
+	slow.Answers <- "in time"
+	c.Want(hosttest.Answer("a", "in time"))
+	c.Send(hosttest.Say("a", "open"))
+	await.Value(t, "turn", slow.Turns)
+	c.Vanish(h, row)
+	h.MustSend(row, "a", "waits")
+
+	h = h.Killed(named)
+	if turn := await.Value(t, "turn again", slow.Turns); !turn.Repeated || turn.Message.Text != "open" {
+		t.Errorf("came as %+v", turn)
+	}
+	slow.Answers <- "late"
+	h.WantHistory(row, "in handled answered", "out sent in time", "in handled open", "out queued waits", "out queued late")
+	h.Attach(t, row).Want(`{"type":"send","session_key":"k","conversation_id":"a","reply_ctx":"r","text":"waits"}`, hosttest.Answer("a", "late"))
+	if len(slow.Turns) != 0 {
+		t.Error("what was answered was handed over again")
+	}
+}
+
 // Without a queue, what was cut off waits for its adapter, for a while.
 func TestRecoverWaits(t *testing.T) {
 	t.Parallel()
