@@ -217,11 +217,18 @@ func adapterUser(ctx context.Context, api *rest, host *child, agent string) (ask
 			if heard.IsZero() && bytes.Contains(payload, []byte(firstToken)) {
 				heard = time.Now()
 			}
-			if bytes.Contains(payload, []byte(wholeText)) {
+			if isWhole(payload) {
 				return asked, heard, nil
 			}
 		}
 	}, func() { _ = ws.Close() }, nil
+}
+
+// isWhole reports the last frame of an answer. What has the whole text may be a
+// draft: then the last comes behind it, and would be taken for the next answer.
+func isWhole(payload []byte) bool {
+	var frame struct{ Type wire.Type }
+	return bytes.Contains(payload, []byte(wholeText)) && json.Unmarshal(payload, &frame) == nil && frame.Type != wire.TypeStream
 }
 
 // aguiUser is a client that runs an agent by AG-UI.

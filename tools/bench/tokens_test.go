@@ -31,3 +31,18 @@ func TestTokens(t *testing.T) {
 		t.Errorf("no samples: found error %v", err)
 	}
 }
+
+// A draft that has all of the answer is not its end.
+func TestAnswerEnds(t *testing.T) {
+	for payload, want := range map[string]bool{
+		`{"type":"stream","text":"Hello"}`:           false,
+		`{"type":"stream","text":"Hello there"}`:     false,
+		`{"type":"stream_end","text":"Hello there"}`: true,
+		`{"type":"send","text":"Hello there"}`:       true,
+		`{"type":"send","text":"It is away."}`:       false,
+	} {
+		if got := isWhole([]byte(payload)); got != want {
+			t.Errorf("%s: %t, want %t", payload, got, want)
+		}
+	}
+}

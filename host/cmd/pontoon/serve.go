@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -152,13 +153,14 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		return err
 	}
 	defer seen.close()
+	ending := new(atomic.Bool)
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	operate := api.New(streams, api.Options{
 		Store: st, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
 		Fronts: front.ends(), Handlers: map[string]http.Handler{socketio.Path: front.io},
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
-		Ready: st.Writable, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
+		Ready: st.Writable, Ending: ending.Load, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 	})
 	srv := network.guard.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: network.links(account)}, gate, network.failures, seen))
 	link, err := account.Begin(ctx)
@@ -168,7 +170,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer func() { _ = account.Close() }() // the link is worthless anyway: the code dies with the process
 	hello.url, hello.link, hello.metrics = url, link, seen.url()
 	hello.print(cmd.OutOrStdout())
-	run := services{log, srv, network, st, h, gate, slots, who, front, plugins, files, seen, endStreams}
+	run := services{log, srv, network, st, h, gate, slots, who, front, plugins, files, seen, endStreams, ending}
 	return advise(run.serve(ctx), c.Data)
 }
 
@@ -298,6 +300,7 @@ type services struct {
 	files      *attach.Store
 	seen       *watch
 	endStreams func() // ends the API's long answers
+	ending     *atomic.Bool
 }
 
 // serve runs until ctx ends or a service fails, then drains: plugins end in
@@ -338,6 +341,7 @@ func (s *services) serve(ctx context.Context) error {
 	manager.ready()
 	rest.Go(func() { manager.watchdog(ctx, s.alive) })
 	<-ctx.Done()
+	s.ending.Store(true)
 	manager.stopping()
 	s.log.Info("stopping")
 	plugins.Wait() // while their last words can still be taken

@@ -50,6 +50,7 @@ type Options struct {
 	Version string
 	Now     func() time.Time
 	Ready   func() error // nil error = the host can take messages
+	Ending  func() bool  // the host ends, and takes no more; costs nothing. nil = not known
 
 	AgentSockets *agent.Sockets // nil = no agent may dial in
 
@@ -219,6 +220,10 @@ func (r *readiness) check(ready func() error) error {
 }
 
 func (s *server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.Ending != nil && s.Ending() { // whatever it said less than readyFor ago
+		plain(w, http.StatusServiceUnavailable, "the host is stopping\n")
+		return
+	}
 	if err := s.readiness.check(s.Ready); err != nil {
 		s.Log.Warn("not ready", "error", err)
 		plain(w, http.StatusServiceUnavailable, "store is not writable\n")
