@@ -28,6 +28,9 @@ type Engine interface {
 type Kept struct {
 	Open func(t testing.TB) Engine // what is kept, after Close or Kill; empty at first
 
+	// Kill leaves what is kept as the sudden end of the process would that has it open.
+	Kill func(t testing.TB, e Engine)
+
 	// Refuse makes the engine refuse what is written until resume is called, as on a
 	// full disk.
 	Refuse func(t testing.TB) (resume func())
@@ -42,10 +45,13 @@ func Run(t *testing.T, kept func(t testing.TB) Kept) {
 		{"order", order},
 		{"repeats", repeats},
 		{"fences", fences},
-		{"recovery", recovery},
+		{"recovery", func(b *bed) { recovery(b, b.reopened) }},
+		{"recovery after a kill", func(b *bed) { recovery(b, b.killed) }},
 		{"refusal", refusal},
 		{"removed", removed},
 		{"pages", pages},
+		{"cursors", cursors},
+		{"compare and set", compareAndSet},
 		{"directory", directory},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,6 +79,13 @@ func (b *bed) reopened() {
 	if err := b.Close(); err != nil {
 		b.Fatalf("close: %v", err)
 	}
+	b.Engine = b.Open(b.T)
+}
+
+// killed kills the engine, and opens what it left.
+func (b *bed) killed() {
+	b.Helper()
+	b.Kill(b.T, b.Engine)
 	b.Engine = b.Open(b.T)
 }
 
@@ -254,7 +267,7 @@ func fences(b *bed) {
 
 // recovery: what was committed is there after the next start, with what is not
 // finished, and ids go on.
-func recovery(b *bed) {
+func recovery(b *bed, again func()) {
 	c := b.channel("a")
 	tail := b.own(c)
 	conv := b.conversation(tail, "c")
@@ -264,7 +277,7 @@ func recovery(b *bed) {
 	answered.Out = []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Text: "answer"}}
 	queued := out(conv, "queued", ledger.Queued)
 	b.must(open, answered, queued)
-	b.reopened()
+	again()
 	tail = b.own(c)
 	if tail.Cursor() != "7" {
 		b.Errorf("cursor %q", tail.Cursor())
@@ -386,11 +399,11 @@ func directory(b *bed) {
 		names = append(names, b.channel(fmt.Sprint("c", i)).Name)
 	}
 	for _, ref := range []string{"c3", "id-c3"} {
-		if c, err := b.Engine.Channel(b.Context(), ref); err != nil || c.Name != "c3" {
+		if c, err := b.Channel(b.Context(), ref); err != nil || c.Name != "c3" {
 			b.Errorf("%s: %+v, %v", ref, c, err)
 		}
 	}
-	if _, err := b.Engine.Channel(b.Context(), "none"); !errors.Is(err, ledger.ErrNotFound) {
+	if _, err := b.Channel(b.Context(), "none"); !errors.Is(err, ledger.ErrNotFound) {
 		b.Errorf("none: %v", err)
 	}
 	var got []string

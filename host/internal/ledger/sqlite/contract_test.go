@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -19,6 +20,22 @@ func TestContract(t *testing.T) {
 					t.Fatal(err)
 				}
 				return s
+			},
+			Kill: func(t testing.TB, e ledgertest.Engine) {
+				left := t.TempDir() // as the files are now, the log beside them
+				for _, name := range []string{File, File + "-wal"} {
+					b, err := os.ReadFile(filepath.Join(dir, name))
+					if err == nil {
+						err = os.WriteFile(filepath.Join(left, name), b, 0o600)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := e.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+				dir = left
 			},
 			Refuse: func(t testing.TB) (resume func()) {
 				other, err := sql.Open("sqlite", filepath.Join(dir, File)+"?_pragma=busy_timeout(10000)")
