@@ -2,15 +2,13 @@ package api_test
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
-	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 )
 
 // pairs is how many pairs of changes are made at once, one pair after the other.
@@ -33,17 +31,18 @@ func both(a, b func()) {
 // Of two changes of different fields of a channel at once both count: in the row, in
 // what the hub goes by, and in the audit log.
 func TestConcurrentChangesOfChannel(t *testing.T) {
-	h := start(t, nil)
-	h.must(nil, "POST", "/channels", `{"name":"c"}`)
+	t.Parallel()
+	h := hosttest.Start(t, words)
+	h.Must(nil, "POST", "/channels", `{"name":"c"}`)
 	lost := 0
 	for i := 1; i <= pairs; i++ {
 		on := i%2 == 0
 		both(
-			func() { h.change("/channels/c", fmt.Sprintf(`{"enabled":%t}`, on)) },
-			func() { h.change("/channels/c", fmt.Sprintf(`{"rate_limit":%d}`, i)) },
+			func() { change(h, "/channels/c", fmt.Sprintf(`{"enabled":%t}`, on)) },
+			func() { change(h, "/channels/c", fmt.Sprintf(`{"rate_limit":%d}`, i)) },
 		)
 		var c api.Channel
-		h.must(&c, "GET", "/channels/c", "")
+		h.Must(&c, "GET", "/channels/c", "")
 		if c.Enabled != on {
 			lost++
 		}
@@ -58,17 +57,18 @@ func TestConcurrentChangesOfChannel(t *testing.T) {
 
 // The same of an agent, whose config is merged field by field.
 func TestConcurrentChangesOfAgent(t *testing.T) {
-	h := start(t, nil)
-	h.must(nil, "POST", "/agents", `{"name":"a","kind":"words","config":{}}`)
+	t.Parallel()
+	h := hosttest.Start(t, words)
+	h.Must(nil, "POST", "/agents", `{"name":"a","kind":"words","config":{}}`)
 	lost := 0
 	for i := 1; i <= pairs; i++ {
 		on := i%2 == 0
 		both(
-			func() { h.change("/agents/a", fmt.Sprintf(`{"enabled":%t,"config":{"one":%d}}`, on, i)) },
-			func() { h.change("/agents/a", fmt.Sprintf(`{"config":{"two":%d}}`, i)) },
+			func() { change(h, "/agents/a", fmt.Sprintf(`{"enabled":%t,"config":{"one":%d}}`, on, i)) },
+			func() { change(h, "/agents/a", fmt.Sprintf(`{"config":{"two":%d}}`, i)) },
 		)
 		var a api.Agent
-		h.must(&a, "GET", "/agents/a", "")
+		h.Must(&a, "GET", "/agents/a", "")
 		if a.Enabled != on {
 			lost++
 		}
@@ -84,24 +84,13 @@ func TestConcurrentChangesOfAgent(t *testing.T) {
 // plugins.yaml and an operator change the channel of a plugin at once: what the file
 // says of it and what the operator says both count.
 func TestReloadBesideChange(t *testing.T) {
+	t.Parallel()
 	var days atomic.Int64
-	var plugins *supervisor.Supervisor
-	h := start(t, func(h *host) api.Plugins {
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
+	h := hosttest.Start(t, hosttest.Whole, func(s *hosttest.Setup) {
+		s.Plugins = func() ([]config.Plugin, error) {
+			n := int(days.Load())
+			return []config.Plugin{{Name: "p", Source: "plugins.yaml:1", Policy: config.PluginPolicy{Retention: &n}}}, nil
 		}
-		plugins, err = supervisor.New(supervisor.Options{
-			Store: h.store, Hub: h.hub, Slots: h.slots, Self: self, Data: h.dir, Version: "test", Log: slog.New(slog.DiscardHandler),
-			Load: func() ([]config.Plugin, error) {
-				n := int(days.Load())
-				return []config.Plugin{{Name: "p", Source: "plugins.yaml:1", Policy: config.PluginPolicy{Retention: &n}}}, nil
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return plugins
 	})
 	lost := 0
 	for i := 1; i <= pairs; i++ {
@@ -109,14 +98,14 @@ func TestReloadBesideChange(t *testing.T) {
 		on := i%2 == 0
 		both(
 			func() {
-				if a := h.call("POST", "/plugins/_reload", ""); a.status != 200 {
-					t.Errorf("reload: %d %s", a.status, a.body)
+				if a := h.Request(h.Key, "POST", "/plugins/_reload", ""); a.Status != 200 {
+					t.Errorf("reload: %d %s", a.Status, a.Body)
 				}
 			},
-			func() { h.change("/channels/p", fmt.Sprintf(`{"enabled":%t}`, on)) },
+			func() { change(h, "/channels/p", fmt.Sprintf(`{"enabled":%t}`, on)) },
 		)
 		var c api.Channel
-		h.must(&c, "GET", "/channels/p", "")
+		h.Must(&c, "GET", "/channels/p", "")
 		if c.RetentionDays != i {
 			lost++
 		}

@@ -2,24 +2,26 @@ package api_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 )
 
 // A host that ends is not ready from then on, however fresh an answer of before is.
 func TestNotReadyWhileItEnds(t *testing.T) {
-	h := start(t, nil)
-	ask := func() (int, string) {
-		w := httptest.NewRecorder()
-		h.handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
-		return w.Code, w.Body.String()
+	t.Parallel()
+	var ending atomic.Bool
+	h := hosttest.Start(t, func(s *hosttest.Setup) {
+		s.API = func(_ *hosttest.Host, o *api.Options) { o.Ending = ending.Load }
+	})
+	if a := h.Get(h.URL() + "/readyz"); a.Status != http.StatusOK {
+		t.Fatalf("at first: %d %s", a.Status, a.Body)
 	}
-	if status, text := ask(); status != http.StatusOK {
-		t.Fatalf("at first: %d %s", status, text)
-	}
-	h.ending.Store(true)
-	if status, text := ask(); status != http.StatusServiceUnavailable || !strings.Contains(text, "stopping") {
-		t.Errorf("while it ends: %d %s", status, text)
+	ending.Store(true)
+	if a := h.Get(h.URL() + "/readyz"); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "stopping") {
+		t.Errorf("while it ends: %d %s", a.Status, a.Body)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
@@ -113,12 +114,23 @@ func TestTakeoverDuringTurn(t *testing.T) {
 func TestTakeoverHandsOver(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t, func(s *hosttest.Setup) { s.SmallBuffer = true })
-	row := h.Channel("hands-over")
+	for i := range 10 {
+		if handsOver(t, h, h.Channel(fmt.Sprint("hands-over-", i))) {
+			return
+		}
+	}
+	t.Error("in each of ten tries the first connection's write missed its deadline before the second one came")
+}
+
+// handsOver reports whether the second connection came in time to take over what was
+// not being written.
+func handsOver(t *testing.T, h *hosttest.Host, row ledger.Channel) bool {
+	t.Helper()
 	first := h.AttachSmall(t, row)
 	n := h.Burst(row, 40, 20_000)
 	begun := first.MustNext() // these are being written when the others come
 	if n += h.Burst(row, 80, 20_000); n != 120 {
-		t.Fatalf("%d messages were taken", n)
+		return false
 	}
 	var want []string
 	for _, e := range h.History(row) {
@@ -126,6 +138,9 @@ func TestTakeoverHandsOver(t *testing.T) {
 	}
 	second := h.Attach(t, row)
 	rest, code := first.Rest()
+	if code == 1006 {
+		return false
+	}
 	if code != 4001 {
 		t.Errorf("first closed with %d, want 4001", code)
 	}
@@ -146,6 +161,7 @@ func TestTakeoverHandsOver(t *testing.T) {
 			t.Errorf("%.40s", hosttest.Line(e))
 		}
 	}
+	return true
 }
 
 // Of a thousand connections that register as fast as they can, one stays and

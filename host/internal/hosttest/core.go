@@ -13,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // Core is a store with a hub on it: a host that nobody can reach, for tests that are
@@ -52,6 +53,12 @@ func settings(t *testing.T, change []func(*Setup)) *Setup {
 	if s.Dir == "" {
 		s.Dir = t.TempDir()
 	}
+	if s.Bridge.SilenceTimeout == 0 { // who does not read while the test does something else is there still
+		s.Bridge.SilenceTimeout = 10 * await.Limit
+	}
+	if s.Bridge.RegisterTimeout == 0 { // a slow machine is no slow adapter
+		s.Bridge.RegisterTimeout = await.Limit
+	}
 	if s.Steady == nil {
 		s.Steady = new(SteadyClock)
 	}
@@ -70,6 +77,10 @@ func open(t *testing.T, s *Setup) *Core {
 	if s.Store.Names == nil {
 		s.Store.Names = attach.Names
 	}
+	c.Roster = agent.NewRoster(log)
+	if s.Whole {
+		s.prepare(c.Roster)
+	}
 	var err error
 	if c.Store, err = sqlite.Open(t.Context(), s.Dir, s.Store); err != nil {
 		t.Fatal(err)
@@ -78,13 +89,16 @@ func open(t *testing.T, s *Setup) *Core {
 		t.Fatal(err)
 	}
 	c.Store.SetFiles(c.Files)
-	c.Roster = agent.NewRoster(log)
 	c.Roster.Register("echo", agent.Kind{Make: func(ledger.Agent) (hub.Agent, error) { return &agent.Echo{}, nil }})
 	for name, k := range s.Kinds {
 		c.Roster.Register(name, k)
 	}
+	var store hub.Ledger = c.Store
+	if s.Ledger != nil {
+		store = s.Ledger(store)
+	}
 	c.Hub = hub.New(hub.Options{
-		Store: c.Store, Attachments: c.Files, Agents: both{s.Agents, c.Roster}, Commands: command.New(), Log: log,
+		Store: store, Attachments: c.Files, Agents: both{s.Agents, c.Roster}, Commands: command.New(), Log: log,
 		Steady: s.Steady.Now, After: s.Steady.After, Now: s.Store.Now,
 		TypingDelay: s.Typing, RecoverGrace: s.Grace, AckTimeout: s.Ack, TTL: s.TTL, Rate: s.Rate, AwayRetry: s.Retry,
 	})

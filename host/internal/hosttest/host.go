@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -43,13 +44,18 @@ func Start(t *testing.T, change ...func(*Setup)) *Host {
 	if h.Key, err = auth.ReadKey(s.Dir); err != nil {
 		t.Fatal(err)
 	}
+	log := s.Store.Log
+	h.Gate = auth.NewGate(h.Store, s.Now)
+	var w *whole
+	if s.Whole {
+		w = h.openWhole(log)
+	}
 	if err := h.Roster.Load(t.Context(), h.Store); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Hub.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.Gate = auth.NewGate(h.Store, s.Now)
 	var admits bridge.Gate = h.Gate
 	if s.Gate != nil {
 		admits = s.Gate(h.Gate)
@@ -57,17 +63,26 @@ func Start(t *testing.T, change ...func(*Setup)) *Host {
 	h.Slots = bridge.New(bridge.Local(h.Hub), admits, s.Bridge)
 	o := api.Options{
 		Store: h.Store, Attachments: h.Files, Hub: h.Hub, Slots: h.Slots, Agents: h.Roster, Keys: keys, Gate: h.Gate,
-		Assets: agent.Assets(), Log: s.Store.Log, Version: "test", Now: time.Now, Ready: h.Store.Writable,
+		Assets: agent.Assets(), Log: log, Version: "test", Now: time.Now, Ready: h.Store.Writable,
+	}
+	if w != nil {
+		if err := w.complete(h, s, &o); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if s.API != nil {
 		s.API(h, &o)
 	}
 	streams, endStreams := context.WithCancel(context.WithoutCancel(t.Context()))
-	h.serve(api.New(streams, o), endStreams, s.SmallBuffer)
+	h.serve(api.New(streams, o), w, log, endStreams, s.SmallBuffer)
 	return h
 }
 
-func (h *Host) serve(handler http.Handler, endStreams func(), small bool) {
+func (h *Host) serve(handler http.Handler, w *whole, log *slog.Logger, endStreams func(), small bool) {
+	services, closeWhole := []func(context.Context) error{h.Gate.Serve, h.Slots.Serve}, func() {}
+	if w != nil {
+		handler, services, closeWhole = w.surface(h, log, handler), append(services, w.services(h)...), w.close
+	}
 	srv := httptest.NewUnstartedServer(handler)
 	if small {
 		srv.Listener = smallListener{srv.Listener}
@@ -77,7 +92,7 @@ func (h *Host) serve(handler http.Handler, endStreams func(), small bool) {
 	h.addr = h.Addr
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.T.Context()))
 	var wg sync.WaitGroup
-	for _, serve := range []func(context.Context) error{h.Gate.Serve, h.Slots.Serve} {
+	for _, serve := range services {
 		wg.Go(func() {
 			if err := serve(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				h.T.Error(err)
@@ -86,6 +101,7 @@ func (h *Host) serve(handler http.Handler, endStreams func(), small bool) {
 	}
 	h.stopped = func() {
 		endStreams()
+		closeWhole()
 		h.Slots.Close()
 		srv.Close()
 		cancel()

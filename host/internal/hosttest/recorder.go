@@ -12,7 +12,8 @@ import (
 type Recorder struct {
 	mu     sync.Mutex
 	lines  []string
-	broken string // a line that makes it panic
+	errors []string // those of level error
+	broken string   // a line that makes it panic
 }
 
 // Enabled, WithAttrs, WithGroup and Handle make it a slog.Handler. A line is the
@@ -29,6 +30,9 @@ func (r *Recorder) Handle(_ context.Context, l slog.Record) error {
 		return true
 	})
 	r.lines = append(r.lines, text)
+	if l.Level >= slog.LevelError {
+		r.errors = append(r.errors, text)
+	}
 	if r.broken != "" && strings.HasPrefix(text, r.broken) {
 		r.broken = ""
 		panic("the log is broken")
@@ -62,4 +66,18 @@ func (r *Recorder) Has(prefix, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.lines, func(l string) bool { return strings.HasPrefix(l, prefix) && strings.Contains(l, text) })
+}
+
+// Text is all of it.
+func (r *Recorder) Text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(r.lines, "\n")
+}
+
+// Errors are the lines of level error.
+func (r *Recorder) Errors() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.errors)
 }

@@ -9,8 +9,8 @@ import (
 
 // called is what the hub calls its channel: the event of a port that goes has the name.
 func (b *bed) called(a *hub.Attachment) string {
-	b.t.Helper()
-	events, cancel := b.hub.Events.SubscribeTo(func(ev *hub.Event) bool { return ev.Type == hub.EventDetached })
+	b.T.Helper()
+	events, cancel := b.Hub.Events.SubscribeTo(func(ev *hub.Event) bool { return ev.Type == hub.EventDetached })
 	defer cancel()
 	a.Detach()
 	return (<-events).ChannelName
@@ -18,11 +18,11 @@ func (b *bed) called(a *hub.Attachment) string {
 
 // rename changes the channel's row, and tells nobody.
 func (b *bed) rename(row ledger.Channel, name string) ledger.Channel {
-	b.t.Helper()
+	b.T.Helper()
 	row.Name = name
-	row, err := b.store.UpdateChannel(b.t.Context(), row, ledger.Change{Actor: "test", Action: "test"})
+	row, err := b.Store.UpdateChannel(b.T.Context(), row, ledger.Change{Actor: "test", Action: "test"})
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return row
 }
@@ -30,13 +30,14 @@ func (b *bed) rename(row ledger.Channel, name string) ledger.Channel {
 // Of two changes of a channel the one that was stored last takes effect, whichever the
 // hub is told of first, and also if it is told before anybody has used the channel.
 func TestNewestRowTakesEffect(t *testing.T) {
+	t.Parallel()
 	t.Run("okToldInOrder", func(t *testing.T) {
 		b := newBed(t)
 		a := b.attach(&port{log: &written{}})
 		second := b.rename(b.row, "second")
 		third := b.rename(second, "third")
-		b.hub.Update(second)
-		b.hub.Update(third)
+		b.Hub.Update(second)
+		b.Hub.Update(third)
 		if got := b.called(a); got != "third" {
 			t.Errorf("the channel is called %s", got)
 		}
@@ -46,15 +47,15 @@ func TestNewestRowTakesEffect(t *testing.T) {
 		a := b.attach(&port{log: &written{}})
 		second := b.rename(b.row, "second")
 		third := b.rename(second, "third")
-		b.hub.Update(third)
-		b.hub.Update(second)
+		b.Hub.Update(third)
+		b.Hub.Update(second)
 		if got := b.called(a); got != "third" {
 			t.Errorf("the channel is called %s", got)
 		}
 	})
 	t.Run("okToldBeforeUse", func(t *testing.T) {
 		b := newBed(t)
-		b.hub.Update(b.rename(b.row, "second"))
+		b.Hub.Update(b.rename(b.row, "second"))
 		if got := b.called(b.attach(&port{log: &written{}})); got != "second" { // attach knows the row of before
 			t.Errorf("the channel is called %s", got)
 		}

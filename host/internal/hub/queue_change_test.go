@@ -2,8 +2,6 @@ package hub_test
 
 import (
 	"context"
-	"database/sql"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -19,37 +18,10 @@ import (
 // impatient is a store that gives up on a locked database at once.
 var impatient = sqlite.Options{BusyTimeout: 10 * time.Millisecond}
 
-// lock keeps the host from writing until unlock.
-func (b *bed) lock() (unlock func()) {
-	b.t.Helper()
-	other, err := sql.Open("sqlite", filepath.Join(b.dir, sqlite.File)+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	conn, err := other.Conn(context.Background())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	do := func(statement string) {
-		if _, err := conn.ExecContext(context.Background(), statement); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-	do("BEGIN EXCLUSIVE")
-	return func() {
-		do("ROLLBACK")
-		if err := conn.Close(); err != nil {
-			b.t.Fatal(err)
-		}
-		if err := other.Close(); err != nil {
-			b.t.Fatal(err)
-		}
-	}
-}
-
 // What a port gives back while the disk takes nothing waits for the disk, and
 // then goes to the next port, once and in order.
 func TestStateWaitsForDisk(t *testing.T) {
+	t.Parallel()
 	b := newBedWith(t, impatient, nil)
 	a := b.attach(&port{log: new(written), room: -1, lazy: true})
 	for i := range 3 {
@@ -60,7 +32,7 @@ func TestStateWaitsForDisk(t *testing.T) {
 	log := new(written)
 	next := &port{log: log, room: -1}
 	b.attach(next)
-	if _, err := b.hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !ledger.Failing(err) {
+	if _, err := b.Hub.Send(t.Context(), b.row, hub.Outgoing{Conversation: "c", Message: message.Text("refused")}); !ledger.Failing(err) {
 		t.Errorf("sent while the disk takes nothing: %v", err)
 	}
 	if got := log.list(); len(got) != 0 {
@@ -84,6 +56,7 @@ func (a answering) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
 
 // An answer that comes while the disk takes nothing waits for the disk.
 func TestAnswerWaitsForDisk(t *testing.T) {
+	t.Parallel()
 	agent := answering{make(chan struct{}), make(chan struct{})}
 	b := newBedWith(t, impatient, agent)
 	log := new(written)
@@ -92,7 +65,7 @@ func TestAnswerWaitsForDisk(t *testing.T) {
 	<-agent.asked
 	unlock := b.lock()
 	close(agent.may)
-	time.Sleep(200 * time.Millisecond) // it is tried in vain meanwhile
+	await.Until(t, "it is tried in vain", func() bool { return b.Store.Stats().Refused.Load() >= 3 })
 	if got := log.list(); len(got) != 0 {
 		t.Errorf("written before it was stored: %v", got)
 	}

@@ -27,6 +27,7 @@ func (fickle) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 
 // What no agent handled is a dead letter too, and is handed over again by a replay.
 func TestReplayToAgent(t *testing.T) {
+	t.Parallel()
 	b := newBedWith(t, sqlite.Options{}, fickle{})
 	log := new(written)
 	a := b.attach(&port{log: log, room: -1})
@@ -35,11 +36,11 @@ func TestReplayToAgent(t *testing.T) {
 	if dead.Text != "hello" || dead.State != ledger.Failed || dead.Reason != ledger.ReasonUnknownOutcome {
 		t.Fatalf("dead letter %+v", dead)
 	}
-	if err := b.hub.Replay(t.Context(), b.row, dead); err != nil {
+	if err := b.Hub.Replay(t.Context(), b.row, dead); err != nil {
 		t.Fatal(err)
 	}
 	b.dead(0)
-	if err := b.hub.Replay(t.Context(), b.row, dead); !errors.Is(err, hub.ErrNotDead) {
+	if err := b.Hub.Replay(t.Context(), b.row, dead); !errors.Is(err, hub.ErrNotDead) {
 		t.Errorf("replayed twice: %v", err)
 	}
 	await.UntilElse(t, func() bool {
@@ -50,12 +51,12 @@ func TestReplayToAgent(t *testing.T) {
 
 // dead waits until there are n dead letters.
 func (b *bed) dead(n int) []ledger.Entry {
-	b.t.Helper()
+	b.T.Helper()
 	var all []ledger.Heading
-	await.UntilElse(b.t, func() bool {
+	await.UntilElse(b.T, func() bool {
 		var err error
-		if all, err = b.store.Dead(b.t.Context(), 0, "", 0, 10); err != nil {
-			b.t.Fatal(err)
+		if all, err = b.Store.Dead(b.T.Context(), 0, "", 0, 10); err != nil {
+			b.T.Fatal(err)
 		}
 		return len(all) == n
 	}, func() string { return fmt.Sprintf("%d dead letters, there are %d", n, len(all)) })
@@ -63,9 +64,9 @@ func (b *bed) dead(n int) []ledger.Entry {
 	for _, h := range all {
 		ids = append(ids, h.ID)
 	}
-	entries, err := b.store.Entries(b.t.Context(), ids)
+	entries, err := b.Store.Entries(b.T.Context(), ids)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return entries
 }
@@ -73,6 +74,7 @@ func (b *bed) dead(n int) []ledger.Entry {
 // What was handed over again and not answered is so after the next start, too,
 // however old it is.
 func TestReopenedSurvives(t *testing.T) {
+	t.Parallel()
 	b := newBedWith(t, sqlite.Options{}, fickle{})
 	a := b.attach(&port{log: new(written), room: -1})
 	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
@@ -80,14 +82,14 @@ func TestReopenedSurvives(t *testing.T) {
 	for i := range 3 { // later ones
 		b.send(string(rune('a' + i)))
 	}
-	if err := b.store.Reopen(t.Context(), dead.ID); err != nil {
+	if err := b.Store.Reopen(t.Context(), dead.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.hub.Close()
-	if err := b.store.Close(); err != nil {
+	b.Hub.Close()
+	if err := b.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	st, err := sqlite.Open(t.Context(), b.dir, sqlite.Options{})
+	st, err := sqlite.Open(t.Context(), b.Dir, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -46,11 +45,11 @@ func ask(a *hub.Attachment, n int) {
 
 // wantOpen waits until n messages are stored and not answered.
 func (b *bed) wantOpen(n int) {
-	b.t.Helper()
+	b.T.Helper()
 	var open []ledger.OpenMessage
 	var err error
-	await.UntilElse(b.t, func() bool {
-		open, err = b.store.Unanswered(b.t.Context())
+	await.UntilElse(b.T, func() bool {
+		open, err = b.Store.Unanswered(b.T.Context())
 		return err == nil && len(open) == n
 	}, func() string {
 		return fmt.Sprintf("%d messages without an answer, there are %d, %v", n, len(open), err)
@@ -60,6 +59,7 @@ func (b *bed) wantOpen(n int) {
 // Answers that nobody waits for stay in order and come once each, also when the
 // disk refuses some of them for a while.
 func TestLastAnswersInOrder(t *testing.T) {
+	t.Parallel()
 	const questions, locks = 100, 3
 	agent := &counting{may: make(chan struct{}, questions)}
 	b := newBedWith(t, impatient, agent)
@@ -69,11 +69,11 @@ func TestLastAnswersInOrder(t *testing.T) {
 	b.wantOpen(questions)
 	answered := 0
 	for range locks {
-		unlock := b.lock()
+		unlock, refused := b.lock(), b.Store.Stats().Refused.Load()
 		for range questions / (locks + 1) {
 			agent.may <- struct{}{}
 		}
-		time.Sleep(50 * time.Millisecond) // they are tried in vain meanwhile
+		await.Until(t, "they are tried in vain", func() bool { return b.Store.Stats().Refused.Load() > refused })
 		if got := log.list(); len(got) != answered {
 			t.Errorf("%d written before they were stored", len(got)-answered)
 		}
@@ -93,6 +93,7 @@ func TestLastAnswersInOrder(t *testing.T) {
 
 // A turn that gave its last answer says no more.
 func TestLastEndsTurn(t *testing.T) {
+	t.Parallel()
 	errs := make(chan error, 2)
 	agent := &counting{may: make(chan struct{}, 2), after: func(ctx context.Context, r hub.Reply) {
 		_, err := r.Send(ctx, message.Text("more"))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -50,24 +49,19 @@ func says(text string) *wire.Inbound {
 
 func (h *historian) want(t *testing.T, want string) {
 	t.Helper()
-	select {
-	case got := <-h.seen:
-		if got != want {
-			t.Errorf("history %q, want %q", got, want)
-		}
-	case <-time.After(patience):
-		t.Fatal("no turn began")
+	if got := await.Value(t, "a turn begins", h.seen); got != want {
+		t.Errorf("history %q, want %q", got, want)
 	}
 }
 
 // rows waits until the conversation has n messages, and returns them, oldest first.
 func (b *bed) rows(n int) []ledger.Entry {
-	b.t.Helper()
+	b.T.Helper()
 	var all []ledger.Entry
 	var err error
-	await.UntilElse(b.t, func() bool {
-		if all, err = b.store.Before(context.Background(), ledger.Scope{Channel: b.row.Key}, 0, 1000); err != nil || len(all) > n {
-			b.t.Fatalf("%d messages, want %d: %v", len(all), n, err)
+	await.UntilElse(b.T, func() bool {
+		if all, err = b.Store.Before(context.Background(), ledger.Scope{Channel: b.row.Key}, 0, 1000); err != nil || len(all) > n {
+			b.T.Fatalf("%d messages, want %d: %v", len(all), n, err)
 		}
 		return len(all) == n
 	}, func() string { return fmt.Sprintf("%d messages, there are %d", n, len(all)) })
@@ -76,6 +70,7 @@ func (b *bed) rows(n int) []ledger.Entry {
 }
 
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	h := &historian{seen: make(chan string, 10), answer: echoBack, n: 6}
 	b := newBedWith(t, sqlite.Options{}, h)
 	a := b.attach(&port{log: new(written), room: -1})
@@ -93,18 +88,18 @@ func TestHistory(t *testing.T) {
 	} {
 		m := message.Text("re one, edited")
 		m.Meta = act
-		if _, err := b.hub.Send(ctx, b.row, hub.Outgoing{Conversation: "c", Message: m}); err != nil {
+		if _, err := b.Hub.Send(ctx, b.row, hub.Outgoing{Conversation: "c", Message: m}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.hub.Send(ctx, b.row, hub.Outgoing{Conversation: "elsewhere", Message: message.Text("not here")}); err != nil {
+	if _, err := b.Hub.Send(ctx, b.row, hub.Outgoing{Conversation: "elsewhere", Message: message.Text("not here")}); err != nil {
 		t.Fatal(err)
 	}
 	a.Receive(says("two"))
 	h.want(t, "u:one a:re one, edited a:by REST u:two")
 	b.rows(10)
 	gone := message.Message{Role: message.RoleAgent, Meta: message.Meta{}.With(message.MetaDeletes, all[4].ID.String())}
-	if _, err := b.hub.Send(ctx, b.row, hub.Outgoing{Conversation: "c", Message: gone}); err != nil {
+	if _, err := b.Hub.Send(ctx, b.row, hub.Outgoing{Conversation: "c", Message: gone}); err != nil {
 		t.Fatal(err)
 	}
 	a.Receive(says("three"))
@@ -118,6 +113,7 @@ func TestHistory(t *testing.T) {
 // A question that came before the last one was answered is told the answer, and
 // no question that came after it.
 func TestHistoryOfWaitingTurns(t *testing.T) {
+	t.Parallel()
 	goOn := make(chan struct{})
 	h := &historian{seen: make(chan string, 10), n: 10}
 	h.answer = func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
@@ -139,6 +135,7 @@ func TestHistoryOfWaitingTurns(t *testing.T) {
 }
 
 func TestTurnKnowsItsPlace(t *testing.T) {
+	t.Parallel()
 	type known struct {
 		e      message.Envelope
 		err    error
@@ -179,6 +176,7 @@ func (f agentFunc) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error { 
 // What an agent showed before it failed is kept, also for a far end that shows
 // no streams.
 func TestBrokenAnswerIsKept(t *testing.T) {
+	t.Parallel()
 	b := newBedWith(t, sqlite.Options{}, agentFunc(func(ctx context.Context, turn hub.Turn, r hub.Reply) error {
 		r.Stream("whole")
 		if _, err := r.Send(ctx, message.Text("whole")); err != nil {
@@ -202,13 +200,7 @@ func TestBrokenAnswerIsKept(t *testing.T) {
 			t.Errorf("message %d: %s, want %s", i, got, want)
 		}
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // what is stored is written a little later
-		got := log.list()
-		if slices.Equal(got, []string{"whole", "whole", "half", "Sorry, no answer could be made. Please try again."}) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("written %q", got)
-		}
-	}
+	await.UntilElse(t, func() bool { // what is stored is written a little later
+		return slices.Equal(log.list(), []string{"whole", "whole", "half", "Sorry, no answer could be made. Please try again."})
+	}, func() string { return fmt.Sprintf("written %q", log.list()) })
 }

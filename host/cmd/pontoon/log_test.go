@@ -1,0 +1,80 @@
+package main
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// logLine is what every line of the log looks like.
+var logLine = regexp.MustCompile(`^time=\S+ level=(DEBUG|INFO|WARN|ERROR) msg=`)
+
+func TestLogKeepsSecrets(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, "--verbose")
+	const token, wrong, text = "canary-of-the-token", "canary-of-no-token", "canary-of-the-text"
+	h.channel("c", `,"token":"`+token+`"`)
+	register := func(query string, header http.Header, inFrame string, ok bool) *peer {
+		t.Helper()
+		p := h.dial(query, header)
+		p.send(frame{"type": "register", "token": inFrame, "platform": "p"})
+		if ack := p.next("register_ack"); ack["ok"] != ok {
+			t.Fatalf("register_ack: %v", ack)
+		}
+		return p
+	}
+	for _, secret := range []string{wrong, token} {
+		ok := secret == token
+		register("?token="+secret, nil, "", ok)
+		register("", http.Header{"X-Bridge-Token": {secret}}, "", ok)
+		register("", http.Header{"Authorization": {"Bearer " + secret}}, "", ok)
+		register("", nil, secret, ok)
+	}
+	register("", nil, token, true).ask("room", text, "echo: "+text)
+	forged := "\nlevel=ERROR msg=forged\r\ntime=2026-01-01T00:00:00Z level=ERROR msg=forged"
+	p := h.dial("?token="+token, nil)
+	p.send(frame{
+		"type": "register", "platform": "p" + forged, "capabilities": []string{"text", forged},
+		"metadata": map[string]any{"v" + forged: forged},
+	})
+	p.next("register_ack")
+	p.ask("room"+forged, text+forged, "echo: "+text+forged)
+	p.send(frame{"type": "message", "conversation_id": 5, "text": text, "message_id": "id" + forged})
+	p.next("error")
+	p.send(frame{"type": "x" + forged, "text": text})
+	p.next("error")
+	p.say("room", "/agent nobody"+forged)
+	p.next("send")
+	h.request("POST", "/channels", `{"name":"x\nlevel=ERROR msg=forged"}`)
+	h.request("GET", "/channels/x%0alevel=ERROR%20msg=forged", "")
+	h.request("POST", "/channels/c/messages", `{"conversation_id":"room","text":"`+text+`"}`)
+	for _, path := range []string{"/api/v1/channels/bridge/ws?token=" + token, "/api/v1/nowhere?token=" + token + "%0aforged", "/api/v1/events?token=" + token} {
+		resp, err := http.Get(h.url + path) // no upgrade
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+	}
+	key := h.key
+	h.stop()
+
+	log := h.errs.String()
+	for _, secret := range []string{token, wrong, key} {
+		if strings.Contains(log, secret) || strings.Contains(h.out.String(), secret) {
+			t.Errorf("a secret is in the log: %s", log)
+		}
+	}
+	found := lines(log)
+	for _, line := range found {
+		if !logLine.MatchString(line) || strings.HasPrefix(line, "level=") || strings.HasPrefix(line, "time=2026-01-01") {
+			t.Errorf("forged line %q", line)
+		}
+		if strings.Contains(line, text) && !strings.Contains(line, "level=DEBUG") {
+			t.Errorf("message text above debug: %s", line)
+		}
+	}
+	if len(found) < 10 || !strings.Contains(log, `reason="invalid token"`) {
+		t.Errorf("the log says too little to prove anything: %s", log)
+	}
+}
