@@ -12,8 +12,8 @@ import (
 )
 
 // Setup is what a test may change before its host starts. Zero values are the
-// program's own, but for Typing and the time that Bridge
-// gives for a register frame or in silence, which are long.
+// program's own, but for Typing and the time that Bridge gives for a register frame
+// or in silence, which are long.
 type Setup struct {
 	Dir    string                // the data directory; "" = a new one
 	Agents map[string]hub.Agent  // beside those that are rows
