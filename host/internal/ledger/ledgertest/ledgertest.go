@@ -111,7 +111,7 @@ func (b *bed) own(c ledger.Channel) *ledger.Tail {
 
 func (b *bed) conversation(t *ledger.Tail, key string) *ledger.Conversation {
 	b.Helper()
-	r, err := b.Engine.Conversation(b.Context(), t, key)
+	r, err := b.Conversation(b.Context(), t, key)
 	if err != nil {
 		b.Fatalf("conversation: %v", err)
 	}
