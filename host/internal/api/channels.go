@@ -80,7 +80,7 @@ type PolicyBody struct {
 	RateLimit          *int             `json:"rate_limit,omitempty" minimum:"0" maximum:"1000000" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 }
 
-// QueueLimitsBody is store.QueueLimits as far as it is to be set.
+// QueueLimitsBody is ledger.QueueLimits as far as it is to be set.
 type QueueLimitsBody struct {
 	TTLSeconds *int `json:"ttl_seconds,omitempty" doc:"How long a message may wait" minimum:"0" maximum:"31536000"`
 	Length     *int `json:"length,omitempty" doc:"How many messages may wait" minimum:"0" maximum:"1000000"`

@@ -183,7 +183,7 @@ func noReplay(id string) error {
 	return field(http.StatusNotFound, "path.replay", "no such replay since the host began, or it ended long ago", clip(id))
 }
 
-// seenReplay shows a replay to who makes the request. The error is store.ErrNotFound
+// seenReplay shows a replay to who makes the request. The error is ledger.ErrNotFound
 // where it is not there for them, or its channel is deleted.
 func (s *server) seenReplay(ctx context.Context, r hub.Replaying) (Replay, error) {
 	h := holderOf(ctx)

@@ -58,7 +58,7 @@ func NewCredential(secret string, expires time.Time) ledger.NewCredential {
 	return ledger.NewCredential{Hash: Hash(secret), Hint: secret[len(secret)-4:], ExpiresAt: expires}
 }
 
-// CreateKey makes an API key; life 0 = for ever. Errors are store.ErrNameTaken and
+// CreateKey makes an API key; life 0 = for ever. Errors are ledger.ErrNameTaken and
 // those of storage.
 func (i *Issuer) CreateKey(ctx context.Context, t ledger.Terms, life time.Duration, by ledger.Change) (Issued, error) {
 	secret, err := NewSecret(ledger.APIKey, "")
@@ -73,7 +73,7 @@ func (i *Issuer) CreateKey(ctx context.Context, t ledger.Terms, life time.Durati
 
 // Rotate makes a credential. The owner's older ones, and what is open by them,
 // end after the overlap. Errors are *FieldError, about the secret that the
-// operator brought, store.ErrTokenTaken and those of storage.
+// operator brought, ledger.ErrTokenTaken and those of storage.
 func (i *Issuer) Rotate(ctx context.Context, of ledger.Owner, r Rotation, by ledger.Change) (Issued, error) {
 	secret, err := NewSecret(of.Kind, r.Secret)
 	if err != nil {
@@ -91,7 +91,7 @@ func (i *Issuer) Rotate(ctx context.Context, of ledger.Owner, r Rotation, by led
 }
 
 // Revoke ends a credential of the owner, and what is open by it, immediately. A
-// second time changes nothing. Errors are store.ErrNotFound and those of storage.
+// second time changes nothing. Errors are ledger.ErrNotFound and those of storage.
 func (i *Issuer) Revoke(ctx context.Context, of ledger.Owner, id int64, by ledger.Change) error {
 	if err := i.Store.RevokeCredential(ctx, of, id, by); err != nil {
 		return err

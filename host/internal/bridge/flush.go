@@ -116,7 +116,7 @@ func (n *Session) leave(frame []byte) {
 	n.queue = append(n.queue, item{frame: frame})
 }
 
-// Flush implements store.Flusher.
+// Flush implements ledger.Flusher.
 func (n *Session) Flush() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,7 +125,7 @@ func (n *Session) Flush() {
 	}
 }
 
-// FlushHere implements store.Leader. It writes once: while others go on to add
+// FlushHere implements ledger.Leader. It writes once: while others go on to add
 // something, that is the flusher's, so that the reader gets back to its socket.
 func (n *Session) FlushHere() {
 	n.mu.Lock()
@@ -144,7 +144,7 @@ func (n *Session) FlushHere() {
 	}
 }
 
-// Lively implements store.Leader.
+// Lively implements ledger.Leader.
 func (n *Session) Lively() bool { return n.lively }
 
 // Overdue implements hub.Port.

@@ -13,7 +13,7 @@ type saying struct {
 	Tone tone
 }
 
-// states explains every store.State.
+// states explains every ledger.State.
 var states = map[string]saying{
 	"received":  {"Received", "The message is on the disk. Its turn has not ended: the agent has it, or it waits for the agent.", "It goes on by itself.", waiting},
 	"handled":   {"Handled", "The turn is over: the agent answered, or had nothing to say.", "", good},
@@ -24,7 +24,7 @@ var states = map[string]saying{
 	"expired":   {"Expired", "The message waited longer than the channel allows.", "Attach an adapter, then replay it if it is still worth sending.", warning},
 }
 
-// reasons explains every store.Reason.
+// reasons explains every ledger.Reason.
 var reasons = map[string]saying{
 	"adapter_not_attached": {"No adapter", "No adapter was attached, and the channel keeps no queue.", "Attach an adapter, or turn the channel's queue on; then replay it.", fault},
 	"rejected":             {"Refused", "The platform refused it for good, as the adapter says.", "Mend what it names, then replay it.", fault},

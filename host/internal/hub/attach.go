@@ -30,7 +30,7 @@ type Port interface {
 	Settled(ref string, err *wire.Error)
 	// Overdue ends the connection: the adapter acknowledges nothing any more.
 	Overdue()
-	// Flush writes what was offered; see store.Flusher.
+	// Flush writes what was offered; see ledger.Flusher.
 	ledger.Flusher
 }
 

@@ -270,7 +270,7 @@ func (h *Hub) Attached(key int64) (Summary, bool) {
 }
 
 // LastAck is when an adapter of the channel last confirmed a message; zero =
-// never in this process (what was before, store.LastDelivered tells).
+// never in this process (what was before, ledger.Ends tell).
 func (h *Hub) LastAck(key int64) time.Time {
 	c := h.known(key)
 	if c == nil {

@@ -47,7 +47,7 @@ func (t *Turn) Session() string {
 func (t *Turn) Cursor() string { return ledger.Cursor(int64(t.ID)) }
 
 // Handle is what the platform knows an earlier message of the channel by; "" if
-// that is not known. store.ErrNotFound = the channel has no such message.
+// that is not known. ledger.ErrNotFound = the channel has no such message.
 func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 	mid, err := ledger.ParseMessageID(id)
 	if err != nil || t.past.c == nil {

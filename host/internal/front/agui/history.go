@@ -38,7 +38,7 @@ func (s Said) MarshalJSON() ([]byte, error) {
 }
 
 // History reads up to n messages of the holder's thread, oldest first, that are
-// older than before; 0 = the newest. store.ErrNotFound: the holder has no such thread,
+// older than before; 0 = the newest. ledger.ErrNotFound: the holder has no such thread,
 // or before is not of it. Other errors are those of paging.Open. The page must be closed.
 func (f *Front) History(ctx context.Context, h auth.Holder, thread string, before ledger.MessageID, n int) (*paging.Page, error) {
 	channel := f.key()
