@@ -203,14 +203,28 @@ func (l *link) error(e *wire.Error) {
 func (l *link) send(f *agentwire.FromHost) { l.sendBytes(f.Append(nil)) }
 
 func (l *link) sendBytes(frame []byte) {
-	const why = "too slow: frames wait for longer than they may"
-	if !l.queue.Put(frame) && l.queue.Abort(wire.CloseTooSlow, why) {
-		l.host.wg.Go(func() { _ = l.conn.Close(wire.CloseTooSlow, why) }) // the writer hangs
+	if !l.queue.Put(frame) {
+		l.cut(wire.CloseTooSlow, "too slow: frames wait for longer than they may")
 	}
 }
 
-// shut closes the connection once what waits is written; the first reason counts.
-func (l *link) shut(code wire.CloseCode, why string) { l.queue.Close(code, why) }
+// shut closes the connection once what waits is written, or at once if its key has
+// ended: an agent that reads slowly could else stay for as long as it likes. The first
+// reason counts.
+func (l *link) shut(code wire.CloseCode, why string) {
+	if code == wire.CloseRevoked {
+		l.cut(code, why)
+		return
+	}
+	l.queue.Close(code, why)
+}
+
+// cut closes the connection, and with it a write that hangs; what waits is dropped.
+func (l *link) cut(code wire.CloseCode, why string) {
+	if l.queue.Abort(code, why) {
+		l.host.wg.Go(func() { _ = l.conn.Close(code, why) })
+	}
+}
 
 // pulse pings when it is time, and drops who was silent for too long or whose key
 // has expired.

@@ -49,6 +49,43 @@ func TestRevoked(t *testing.T) {
 	a.wantClose(4003)
 }
 
+// A revoked key ends the connection at once, also of an agent that does not read: what
+// waits for it, more than any socket holds, is not written any more.
+func TestRevokedGetsNothingMore(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	row := b.agent("one")
+	b.channel("irc", "one")
+	a, user := b.deaf("one", ""), b.adapter("irc", "text")
+	large := strings.Repeat("x", wire.MaxFrame-1000)
+	for i := range agentwire.Window {
+		user.write(`{"type":"message","conversation_id":"` + strconv.Itoa(i) + `","text":"` + large + `"}`)
+	}
+	b.eventually("all turns have begun", func() bool {
+		for _, n := range b.hub.AgentTallies() {
+			if n.Name == "one" {
+				return n.Active == agentwire.Window
+			}
+		}
+		return false
+	})
+	keys, err := b.store.Credentials(t.Context(), ledger.OfAgent(row.Key), 0, 10)
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	b.roster.Revoke(row.Key, keys[0].ID)
+	turns := 0
+	for {
+		if _, err := a.next(); err != nil { // a close frame, if there was room for one
+			break
+		}
+		turns++
+	}
+	if turns == 0 || turns == agentwire.Window {
+		t.Errorf("%d turns were written of %d, most of which waited when the key was revoked", turns, agentwire.Window)
+	}
+}
+
 // An agent that comes back gets all of its turns at once, however large they are.
 func TestReconnectWithLargeTurns(t *testing.T) {
 	t.Parallel()

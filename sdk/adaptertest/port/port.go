@@ -18,7 +18,7 @@ const lowest, highest = 20_000, 32_000
 func Free(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
+		address := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest)) //nolint:gosec // no secret
 		if l, err := net.Listen("tcp", address); err == nil {
 			_ = l.Close()
 			return address
