@@ -41,10 +41,10 @@ size: build
 needs:
 	tools/needs/install.sh
 
-# Without what starts browsers, interpreters or servers of others, which is in these
+# Without what builds the host or starts browsers, interpreters or servers of others, which is in these
 # packages, and without the race detector. PATH has nothing but Go, so that a test
 # which needs more fails here, and does not hide.
-END_TO_END := host/cmd/pontoon|host/internal/(console|browser|supervisor/.*)|adapters/.*
+END_TO_END := host/cmd/pontoon|tools/bench|host/internal/(console|browser|supervisor/.*)|adapters/.*
 quick:
 	packages=$$($(GO) list ./... | grep -vE '/($(END_TO_END))$$') && \
 	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -short $$packages
