@@ -1,30 +1,16 @@
 package sqlite
 
 import (
-	"path/filepath"
 	"testing"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/schema"
 )
 
 // What a user cleared stays cleared when an older database is upgraded, only grows,
 // and is forgotten with its conversation.
 func TestClearedUpTo(t *testing.T) {
 	dir := t.TempDir()
-	d, err := openSQL(filepath.Join(dir, File), "rwc", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.UpTo(t.Context(), 17); err != nil {
-		t.Fatal(err)
-	}
+	d := older(t, dir, 17)
 	if _, err := d.Exec(`INSERT INTO channel (id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at)
 		VALUES (1, 'u', 'a', 'bridle', 1, 'echo', '[]', 0, '[]', '[]', '{}', 0);
 		INSERT INTO conversation (id, channel, key, agent, muted, turns, head, last_in, last_out, offer) VALUES (5, 1, 'c', '', 0, 0, 0, 0, 0, 0);

@@ -6,17 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/schema"
 )
 
 // swept opens a store with a clock that the test moves, and sweeps nothing by
@@ -276,17 +272,7 @@ func TestSweepingBesideTheWriter(t *testing.T) {
 // An older database learns which messages name attachments.
 func TestUpgradeFindsAttachments(t *testing.T) {
 	dir := t.TempDir()
-	d, err := openSQL(filepath.Join(dir, File), "rwc", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.UpTo(t.Context(), 5); err != nil {
-		t.Fatal(err)
-	}
+	d := older(t, dir, 5)
 	const path = "agent-files/agent-inputs/o/%d.png"
 	at := func(n int) string { return fmt.Sprintf(path, n) }
 	if _, err := d.Exec(`INSERT INTO channel (id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at)

@@ -6,18 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/search"
-	"github.com/pontoon-bridge/pontoon/schema"
 )
 
 // indexed brings the index up to date.
@@ -291,17 +287,7 @@ func TestSearchStreams(t *testing.T) {
 // over a restart.
 func TestSearchOldDatabase(t *testing.T) {
 	dir := t.TempDir()
-	d, err := openSQL(filepath.Join(dir, File), "rwc", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.UpTo(t.Context(), 10); err != nil {
-		t.Fatal(err)
-	}
+	d := older(t, dir, 10)
 	const n = 600
 	put(t, d, "INSERT INTO conversation (id, channel, key, head) VALUES (5, 1, 'c', ?)", n)
 	put(t, d, "BEGIN") // there is one connection

@@ -1,32 +1,17 @@
 package sqlite
 
 import (
-	"database/sql"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
-	"github.com/pontoon-bridge/pontoon/schema"
 )
 
 // A database of the first schema is brought up to date with all that is in it.
 func TestUpgrade(t *testing.T) {
 	dir := t.TempDir()
-	d, err := sql.Open("sqlite", filepath.Join(dir, File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.UpTo(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	d := older(t, dir, 1)
 	if _, err := d.ExecContext(t.Context(), `
 		INSERT INTO channel VALUES (7, 'id-a', 'a', 'bridge', 1, 'echo', '[]', 1, '[]', '[]', '{}', 0);
 		INSERT INTO conversation (id, channel, key, turns, head, last_in, last_out) VALUES (5, 7, 'c', 1, 200, 100, 200);

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -9,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
+	"github.com/pontoon-bridge/pontoon/schema"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
@@ -36,6 +40,24 @@ func opened(t testing.TB) *Store {
 		}
 	})
 	return s
+}
+
+// older makes a database with the schema of an older version. Close it before a store
+// opens the directory.
+func older(t testing.TB, dir string, version int64) *sql.DB {
+	t.Helper()
+	d, err := openSQL(filepath.Join(dir, File), "rwc", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.UpTo(t.Context(), version); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func newChannel(t testing.TB, s *Store, name string) (ledger.Channel, *ledger.Tail) {

@@ -2,30 +2,16 @@ package sqlite
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
 
-	"github.com/pressly/goose/v3"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/schema"
 )
 
 // A row of an older version is neither written nor deleted, and the audit log knows
 // what each version changed; rows of an older database have versions too.
 func TestVersions(t *testing.T) {
 	dir := t.TempDir()
-	d, err := openSQL(filepath.Join(dir, File), "rwc", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, d, schema.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.UpTo(t.Context(), 14); err != nil {
-		t.Fatal(err)
-	}
+	d := older(t, dir, 14)
 	if _, err := d.Exec(`INSERT INTO channel (id, uid, name, kind, enabled, agent, agents, queue, accept_capabilities, allow_users, profile, created_at)
 		VALUES (1, 'u', 'a', 'bridge', 1, 'echo', '[]', 0, '[]', '[]', '{}', 0);
 		INSERT INTO audit (at, actor, action, target, detail) VALUES (1, 'admin', 'channel.create', 'a', '{}')`); err != nil {
