@@ -28,7 +28,8 @@ func TestBurstIsNotSlowness(t *testing.T) { // not parallel: it counts goroutine
 	before := runtime.NumGoroutine()
 	taken := make(chan int)
 	go func() { taken <- h.Burst(row, many, 10) }()
-	await.Until(t, "all wait for the disk", func() bool { return runtime.NumGoroutine() >= before+many })
+	// Some of those before may be on their way out.
+	await.Until(t, "nearly all wait for the disk", func() bool { return runtime.NumGoroutine() >= before+many-bridge.MaxParcels/2 })
 	unlock()
 	for range many {
 		c.MustNext()

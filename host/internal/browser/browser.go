@@ -5,6 +5,7 @@ package browser
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -202,18 +204,43 @@ func (p *Tab) JS(v any, format string, args ...any) {
 	if len(args) > 0 {
 		format = fmt.Sprintf(format, args...)
 	}
-	p.Do(chromedp.Evaluate(format, v, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	p.Do(evaluation(format, v))
+}
+
+// evaluation of an expression into v, when what it promises has come.
+func evaluation(expression string, v any) chromedp.Action {
+	return chromedp.Evaluate(expression, v, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) })
+}
+
+// moved says that a page was left while it was asked something.
+func moved(err error) bool {
+	var e *cdproto.Error
+	return errors.As(err, &e) && e.Code == -32000
+}
+
+// holds says whether an expression is true of the page as it is, which may just be
+// changing.
+func (p *Tab) holds(expression string) (ok bool, err error) {
+	ctx, cancel := context.WithTimeout(p.ctx, within)
+	defer cancel()
+	err = chromedp.Run(ctx, evaluation("(() => { try { return !!("+expression+") } catch { return false } })()", &ok))
+	return ok, err
 }
 
 // Is polls until the expression is true.
 func (p *Tab) Is(what, format string, args ...any) {
 	p.t.Helper()
+	if len(args) > 0 {
+		format = fmt.Sprintf(format, args...)
+	}
 	deadline := time.Now().Add(within)
 	for {
-		var ok bool
-		p.JS(&ok, "(() => { try { return !!("+format+") } catch { return false } })()", args...) // the page may just be changing
+		ok, err := p.holds(format)
 		if ok {
 			return
+		}
+		if err != nil && !moved(err) {
+			p.t.Fatalf("%s: browser: %v", what, err)
 		}
 		if time.Now().After(deadline) {
 			var shown string
