@@ -57,7 +57,7 @@ func (f *inbound) admit(c message.Content) *wire.Error {
 	if err != nil {
 		return &wire.Error{Code: wire.CodeTooLarge, Message: err.Error()}
 	}
-	if parts, err = files.ToStore(parts); err != nil {
+	if parts, err = files.ToStore(f.a.channel.owner, parts); err != nil {
 		return &wire.Error{Code: wire.CodeWrongType, Message: err.Error()}
 	}
 	c.Parts = message.Number(parts)
