@@ -30,7 +30,9 @@ func TestRepeatsAreSeen(t *testing.T) {
 		t.Errorf("%d repeats are counted, expected %d", shown.Health.Repeated, n-1)
 	}
 	verdicts := map[string]int{}
-	var list struct{ Frames []struct{ Type, Verdict string } }
+	var list struct {
+		Frames []struct{ Type, Verdict string }
+	}
 	h.Must(&list, "GET", "/channels/c/frames", "")
 	for _, f := range list.Frames {
 		if f.Type == "message" {
