@@ -29,7 +29,7 @@ func (h *Hub) keep(ctx context.Context, owner string, m *message.Message) error 
 	if len(m.Parts) == 0 {
 		return nil
 	}
-	parts, err := h.Attachments.ToStore(m.Parts)
+	parts, err := h.Attachments.ToStore(owner, m.Parts)
 	if err != nil {
 		return err
 	}
