@@ -92,7 +92,7 @@ type Slots struct {
 // New makes the slots of a host.
 func New(inbox Inbox, gate Gate, o Options) *Slots {
 	o.defaults()
-	return &Slots{Options: o, inbox: inbox, gate: gate, all: map[*Session]struct{}{}}
+	return &Slots{Options: o, inbox: inbox, gate: gate, large: make(chan struct{}, maxLargeRegisters), all: map[*Session]struct{}{}}
 }
 
 // Origin is where a connection came from.
