@@ -5,9 +5,8 @@ GO      ?= go
 SQLC    := $(GO) tool -modfile=$(CURDIR)/tools/sqlc/go.mod sqlc
 BUF     := $(GO) tool -modfile=$(CURDIR)/tools/buf/go.mod buf
 TEMPL   := $(GO) tool -modfile=$(CURDIR)/tools/templ/go.mod templ
-LINT    := $(GO) tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-FUZZ    ?= 2000x
+FUZZ    ?= 1000x
 
 # What tools/needs/install.sh installs for the tests beside Debian's packages.
 export PONTOON_NEEDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/pontoon/needs
@@ -18,13 +17,22 @@ export PATH := $(PONTOON_NEEDS)/bin:$(PATH)
 run: build
 	./bin/pontoon serve
 
-# -s -w: no tables for debuggers, which are a third of the size. Stack traces and
-# profiles have their names without them.
+# Everything is built with the same flags, but for the race detector, so that the build
+# cache has each package once: for the linter, the shipped program, and the programs
+# that tests build, which is why this is in the environment.
 # grpcnotrace: gRPC's pages for debugging, which we don't serve, bring html/template,
 # and with it the linker keeps every exported method (3 MB). The console's pages are
 # functions that make functions: inlined, each page has a copy of all in it (1 MB).
-SHIPPED := -trimpath -tags grpcnotrace -ldflags "-s -w -X main.version=$(VERSION)" \
-	-gcflags=github.com/pontoon-bridge/pontoon/host/internal/console=-l
+# SQLite is C that was translated to Go and keeps its memory outside of Go's: the race
+# detector and the checks of pointers find nothing in it, and looking took two thirds
+# of the tests' time.
+MODULE := github.com/pontoon-bridge/pontoon
+export GOFLAGS := $(GOFLAGS) -trimpath -tags=grpcnotrace -gcflags=$(MODULE)/host/internal/console=-l \
+	-gcflags=modernc.org/...=-d=checkptr=0 '-gcflags=modernc.org/sqlite/lib=-d=checkptr=0 -race=false' '-gcflags=golang.org/x/crypto/...=-race=false'
+
+# -s -w: no tables for debuggers, which are a third of the size. Stack traces and
+# profiles have their names without them.
+SHIPPED := -ldflags "-s -w -X main.version=$(VERSION)"
 build:
 	$(GO) build $(SHIPPED) -o bin/ ./host/cmd/pontoon
 	$(GO) build $(SHIPPED) -o bin/pontoon-irc ./adapters/irc
@@ -49,18 +57,13 @@ quick:
 	packages=$$($(GO) list ./... | grep -vE '/($(END_TO_END))$$') && \
 	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -short $$packages
 
-# SQLite is C that was translated to Go and keeps its memory outside of Go's: the race
-# detector and the checks of pointers find nothing in it, and looking took two thirds
-# of the tests' time. In the environment, as tests build programs too.
-RACE := '-gcflags=modernc.org/...=-d=checkptr=0' '-gcflags=modernc.org/sqlite/lib=-d=checkptr=0 -race=false' '-gcflags=golang.org/x/crypto/...=-race=false'
-
 # -parallel 4: the end-to-end tests start servers of their own, and wait for them
 # much of the time. -vet=off: lint has done that.
 unit:
-	GOFLAGS="$(GOFLAGS) $(RACE)" $(GO) test -race -vet=off -shuffle=on -timeout 30m -p 2 -parallel 4 ./...
+	$(GO) test -race -vet=off -shuffle=on -timeout 30m -p 2 -parallel 4 ./...
 
-lint:
-	$(LINT) run ./...
+lint: needs
+	golangci-lint run ./...
 
 # generate writes everything that is generated; fresh fails if that changes anything.
 # The generators are built only if something changed since they ran.

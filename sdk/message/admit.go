@@ -2,8 +2,8 @@ package message
 
 import "encoding/json"
 
-// Admit is how the host takes what comes in: an error if a limit is exceeded,
-// else the parts with all that is odd about them. Whatever is odd is kept as it
+// Admit is how the host takes what comes in: an error, which is the Problems, if no
+// host can take it, else the parts with all that is odd about them. Whatever is odd is kept as it
 // came, but for keys of a file's preview that could hold what is in the file:
 // they are dropped.
 func Admit(parts []Part, l Limits) ([]Part, Problems, error) {

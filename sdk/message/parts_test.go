@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // golden reads a file of testdata.
@@ -138,6 +140,7 @@ func TestLimits(t *testing.T) {
 		"errParts":  {`[{"type":"a"},{"type":"a"},{"type":"a"}]`, "message parts: found 3 parts, expected at most 2"},
 		"errBytes":  {`[{"type":"a"},{"type":"a","b":"` + strings.Repeat("x", 200) + `"}]`, "parts[1] (a): found 219 bytes, expected at most 200"},
 		"errDepth":  {`[{"type":"a","b":{"c":["[{\"",[]]}}]`, "parts[0] (a): found 4 levels, expected at most 3"},
+		"errNumber": {`[{"type":"a","b":1e999}]`, "parts[0] (a): found the number 1e999, expected numbers that fit a float64, of at most 1000 characters"},
 		"errInline": {`[{"type":"vision","kind":"input","mimeType":"m","data":"AAAAAAAA"}]`, "parts[0] (vision) data: found 6 bytes, expected at most 3: use a url"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,6 +149,14 @@ func TestLimits(t *testing.T) {
 				t.Errorf("found %q, expected %q", got, c.want)
 			}
 		})
+	}
+	for parts, want := range map[string]wire.Code{
+		`[{"type":"a","b":1e999}]`: wire.CodeWrongType, `[{"type":"a","b":[[[]]]}]`: wire.CodeTooDeep, `[{"type":"a"},{"type":"a"},{"type":"a"}]`: wire.CodeTooLarge,
+		`[{"type":"text","text":1}]`: wire.CodeWrongType,
+	} {
+		if code := Validate(parse(t, parts), l).Code(); code != want {
+			t.Errorf("%s: refused with %s, expected %s", parts, code, want)
+		}
 	}
 	many := make([]Part, 90)
 	for i := range many {

@@ -1,18 +1,23 @@
 package message
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// MaxDepth is how far objects and arrays may lie in each other in what readers of
-// a message decode: its parts and its metadata.
-const MaxDepth = 64
+// What readers of a message decode, its parts and its metadata, stays within what
+// the usual parsers of all languages take.
+const (
+	MaxDepth  = 64   // how far objects and arrays may lie in each other
+	MaxNumber = 1000 // characters of a number, which must fit a float64 too: Python takes 4,300 digits, Jackson 1,000
+)
 
 // How Readable gives what can't be given as it is.
 const (
@@ -22,12 +27,13 @@ const (
 )
 
 // Readable is raw as any reader of JSON can take it: as it is, or a string that
-// holds it if it lies deeper than MaxDepth or is no JSON. how says which.
+// holds it if it lies deeper than MaxDepth, has a number that not every reader takes,
+// or is no JSON. how says which.
 func Readable(raw []byte) (value json.RawMessage, how string) {
-	switch {
-	case !utf8.Valid(raw), !json.Valid(raw):
+	if !utf8.Valid(raw) || !json.Valid(raw) {
 		return wire.AppendString(nil, base64.StdEncoding.EncodeToString(raw)), AsBase64
-	case depth(raw) > MaxDepth:
+	}
+	if levels, number := measure(raw); levels > MaxDepth || number != "" {
 		return wire.AppendString(nil, string(raw)), AsJSON
 	}
 	return raw, AsIs
@@ -72,13 +78,74 @@ func ReadParts(raw []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// CheckDepth is an error that names the key whose value lies deeper than
-// MaxDepth.
-func (m Meta) CheckDepth() error {
+// Check is why metadata can't be taken, nil = it can: it names a key whose value
+// lies deeper than MaxDepth, or has a number that not every reader takes.
+func (m Meta) Check() *wire.Error {
 	for key, value := range m {
-		if d := depth(value); d > MaxDepth {
-			return fmt.Errorf("metadata.%.80s: too_deep: found %d levels, expected at most %d", key, d, MaxDepth)
+		levels, number := measure(value)
+		switch {
+		case levels > MaxDepth:
+			return wire.Refuse(wire.CodeTooDeep, "metadata.%.80s: too_deep: found %d levels, expected at most %d", key, levels, MaxDepth)
+		case number != "":
+			return wire.Refuse(wire.CodeWrongType, "metadata.%.80s: found %s, expected %s", key, number, plainNumber)
 		}
 	}
 	return nil
+}
+
+// plainNumber says which numbers are taken.
+var plainNumber = fmt.Sprintf("numbers that fit a float64, of at most %d characters", MaxNumber)
+
+// measure is what readers mind of valid JSON: how far objects and arrays lie in each
+// other, and the first number that not every reader takes; "" = there is none.
+func measure(raw []byte) (levels int, number string) {
+	now := 0
+	quoted := false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			now++
+			levels = max(levels, now)
+		case c == '}' || c == ']':
+			now--
+		case c == '-' || c >= '0' && c <= '9':
+			n := numberLen(raw[i:])
+			if literal := raw[i : i+n]; number == "" && !PlainNumber(literal) {
+				number = fmt.Sprintf("a number of %d characters", n)
+				if n <= excerptLen {
+					number = "the number " + string(literal)
+				}
+			}
+			i += n - 1
+		}
+	}
+	return levels, number
+}
+
+func numberLen(raw []byte) int {
+	for i, c := range raw {
+		if (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
+			return i
+		}
+	}
+	return len(raw)
+}
+
+// PlainNumber reports whether the usual readers of JSON take a number: it is short,
+// and fits a float64.
+func PlainNumber(literal []byte) bool {
+	const surely = 300 // digits without an exponent that fit
+	switch {
+	case len(literal) > MaxNumber:
+		return false
+	case len(literal) <= surely && !bytes.ContainsAny(literal, "eE"):
+		return true
+	}
+	_, err := strconv.ParseFloat(string(literal), 64)
+	return err == nil
 }

@@ -40,6 +40,8 @@ type Problem struct {
 	Field   string `json:"field,omitempty"`
 	Found   string `json:"found"`
 	Allowed string `json:"allowed"`
+
+	over wire.Code // why no host can take it; "" = it breaks only a shape
 }
 
 func (p Problem) Error() string {
@@ -86,7 +88,7 @@ func (p Problems) Err() error {
 func Validate(parts []Part, l Limits) Problems {
 	v := validator{limits: l}
 	if len(parts) > l.Parts {
-		v.add(Problem{Part: -1, Field: "parts", Found: strconv.Itoa(len(parts)) + " parts", Allowed: "at most " + strconv.Itoa(l.Parts)})
+		v.add(Problem{Part: -1, Field: "parts", Found: strconv.Itoa(len(parts)) + " parts", Allowed: "at most " + strconv.Itoa(l.Parts), over: wire.CodeTooLarge})
 		return v.found
 	}
 	seen := map[string]int{}
@@ -112,15 +114,26 @@ func Validate(parts []Part, l Limits) Problems {
 	return v.found
 }
 
-// Over are the problems that no host can take: limits that are exceeded.
+// Over are the problems that no host can take: limits that are exceeded, and what
+// readers choke on.
 func (p Problems) Over() Problems {
 	var out Problems
 	for _, one := range p {
-		if strings.HasPrefix(one.Allowed, "at most") {
+		if one.over != "" {
 			out = append(out, one)
 		}
 	}
 	return out
+}
+
+// Code is what a frame with these problems is refused with.
+func (p Problems) Code() wire.Code {
+	for _, one := range p {
+		if one.over != "" {
+			return one.over
+		}
+	}
+	return wire.CodeWrongType
 }
 
 type validator struct {
@@ -133,41 +146,30 @@ type validator struct {
 func (v *validator) add(p Problem) { v.found = append(v.found, p) }
 
 func (v *validator) wrong(field, found, allowed string) {
-	v.add(Problem{v.part, v.typ, strings.TrimPrefix(field, "."), found, allowed})
+	v.add(Problem{Part: v.part, Type: v.typ, Field: strings.TrimPrefix(field, "."), Found: found, Allowed: allowed})
+}
+
+// over is wrong, of what no host can take.
+func (v *validator) over(code wire.Code, field, found, allowed string) {
+	v.add(Problem{Part: v.part, Type: v.typ, Field: field, Found: found, Allowed: allowed, over: code})
 }
 
 // fits checks the bounds that hold whatever the type is.
 func (v *validator) fits(p Part) bool {
 	if len(p.raw) > v.limits.PartBytes {
-		v.wrong("", strconv.Itoa(len(p.raw))+" bytes", "at most "+strconv.Itoa(v.limits.PartBytes))
+		v.over(wire.CodeTooLarge, "", strconv.Itoa(len(p.raw))+" bytes", "at most "+strconv.Itoa(v.limits.PartBytes))
 		return false
 	}
-	if d := depth(p.raw); d > v.limits.Depth {
-		v.wrong("", strconv.Itoa(d)+" levels", "at most "+strconv.Itoa(v.limits.Depth))
-		return false
+	levels, number := measure(p.raw)
+	switch {
+	case levels > v.limits.Depth:
+		v.over(wire.CodeTooDeep, "", strconv.Itoa(levels)+" levels", "at most "+strconv.Itoa(v.limits.Depth))
+	case number != "":
+		v.over(wire.CodeWrongType, "", number, plainNumber)
+	default:
+		return true
 	}
-	return true
-}
-
-// depth is how far objects and arrays lie in each other, in valid JSON.
-func depth(raw []byte) int {
-	now, most := 0, 0
-	quoted := false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			now++
-			most = max(most, now)
-		case c == '}' || c == ']':
-			now--
-		}
-	}
-	return most
+	return false
 }
 
 // value checks raw, which is at field, against its shape.
@@ -226,16 +228,18 @@ func (v *validator) object(field string, fields map[string]json.RawMessage, s *s
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
+// excerptLen is how much of a value a person is shown.
+const excerptLen = 60
+
 // excerpt shows a value to a person.
 func excerpt(raw json.RawMessage) string {
-	const most = 60
 	switch {
 	case raw[0] == '{':
 		return "an object"
 	case raw[0] == '[':
 		return "an array"
-	case len(raw) > most:
-		return strings.ToValidUTF8(string(raw[:most]), "") + "…"
+	case len(raw) > excerptLen:
+		return strings.ToValidUTF8(string(raw[:excerptLen]), "") + "…"
 	}
 	return string(raw)
 }
@@ -293,7 +297,7 @@ func (v *validator) inline(m VisionPart) {
 		return
 	}
 	if n := base64.StdEncoding.DecodedLen(len(m.Data)); n > v.limits.Inline {
-		v.wrong("data", strconv.Itoa(n)+" bytes", "at most "+strconv.Itoa(v.limits.Inline)+": use a url")
+		v.over(wire.CodeTooLarge, "data", strconv.Itoa(n)+" bytes", "at most "+strconv.Itoa(v.limits.Inline)+": use a url")
 		return
 	}
 	if _, err := base64.StdEncoding.DecodeString(m.Data); err != nil {

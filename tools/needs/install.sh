@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what `make test` needs beyond Go, make, git and Debian: once, as root or with
-# sudo. It asks nothing and touches nothing when all is there. Node.js 20 goes into
-# $PONTOON_NEEDS/bin where Debian's is older; the Makefile puts that before PATH.
+# sudo. It asks nothing and touches nothing when all is there. The linter and, where
+# Debian's is older, Node.js 20 go into $PONTOON_NEEDS/bin; the Makefile puts that
+# before PATH.
 set -euo pipefail
 
 packages=(chromium gcc git inspircd libc6-dev make nodejs python3 python3-venv sqlite3 strace systemd util-linux)
@@ -24,9 +25,10 @@ if ((${#missing[@]})); then
 	"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
 
-new_enough() { node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/null; }
 dir="${PONTOON_NEEDS:-${XDG_CACHE_HOME:-$HOME/.cache}/pontoon/needs}"
 export PATH="$dir/bin:$PATH"
+
+new_enough() { node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' 2>/dev/null; }
 if ! new_enough; then # Debian 12 has 18
 	case "$(uname -m)" in x86_64) arch=x64 ;; aarch64) arch=arm64 ;; *) arch="$(uname -m)" ;; esac
 	mkdir -p -m 0700 "$dir/bin"
@@ -34,4 +36,12 @@ if ! new_enough; then # Debian 12 has 18
 	ln -sf "../node_modules/node-linux-$arch/bin/node" "$dir/bin/node"
 	hash -r
 	new_enough || { echo "Node.js is $(node --version): install 20 or later" >&2; exit 1; }
+fi
+
+# The linter takes longer to build than all of the host.
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+wanted="$(sed -n 's|.*github.com/golangci/golangci-lint/v2 v\([^ ]*\).*|\1|p' "$root/tools/lint/go.mod")"
+if [[ "$(golangci-lint version --short 2>/dev/null)" != "$wanted" ]]; then
+	GOFLAGS='' "${GO:-go}" build -C "$root" -modfile=tools/lint/go.mod -trimpath \
+		-ldflags "-s -w -X main.version=$wanted" -o "$dir/bin/golangci-lint" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 fi

@@ -37,7 +37,7 @@ const (
 // the memory, once.
 var plainBinary = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(testDir, "plain", "pontoon")
-	text, err := exec.Command("go", "build", "-race=false", "-o", out, ".").CombinedOutput()
+	text, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, ".").CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("build pontoon: %w\n%s", err, text)
 	}

@@ -103,7 +103,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	roster := agent.NewRoster(log)
 	hello := greeting{dir: c.Data}
-	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: []string{auth.KeyFile, secrets.FileName, attach.KeyFile}, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
+	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: hostKeys, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
 	if err != nil {
 		return err
 	}
@@ -247,6 +247,10 @@ func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures 
 	mux.Handle("/", operate)
 	return netguard.Sessions(gate, failures, o.Log, mux)
 }
+
+// hostKeys are files of the data directory that only a host which was there before
+// leaves.
+var hostKeys = []string{auth.KeyFile, secrets.FileName, attach.KeyFile}
 
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.

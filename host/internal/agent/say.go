@@ -46,18 +46,14 @@ func contentOf(f *agentwire.FromAgent) (message.Message, error) {
 		return m, wire.Refuse(wire.CodeMissingField, "text: absent, expected a string, or parts")
 	}
 	if found := message.Validate(m.Parts, message.HostLimits()); len(found) > 0 {
-		code := wire.CodeWrongType
-		if len(found.Over()) > 0 {
-			code = wire.CodeTooLarge
-		}
-		return m, wire.Refuse(code, "%s", found.Error())
+		return m, wire.Refuse(found.Code(), "%s", found.Error())
 	}
 	m.Parts = message.Number(m.Parts)
 	if m.Text == "" && len(m.Parts) > 0 {
 		m.Text = render.Text(&m)
 	}
-	if err := f.Metadata.CheckDepth(); err != nil {
-		return m, wire.Refuse(wire.CodeTooDeep, "%s", err.Error())
+	if err := f.Metadata.Check(); err != nil {
+		return m, err
 	}
 	for name, value := range f.Metadata {
 		if message.OfHost(name) {

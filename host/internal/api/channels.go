@@ -161,7 +161,7 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*tagg
 	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
 		return nil, err
 	}
-	token, stored, err := first(ledger.ChannelToken, in.Body.Token, forChannel)
+	token, stored, err := s.first(ledger.ChannelToken, in.Body.Token, forChannel)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type Message struct {
 	Degraded       []render.Note   `json:"degraded"`
 	TS             Time            `json:"ts"`
 
-	Encoded map[string]string `json:"encoded,omitempty" doc:"Fields that are given as a string, since no reader could take them as they are: reply_ctx, or metadata.KEY. json = the string is their JSON, nested deeper than 64 levels; base64 = it is their bytes, which are no JSON"`
+	Encoded map[string]string `json:"encoded,omitempty" doc:"Fields that are given as a string, since no reader could take them as they are: reply_ctx, or metadata.KEY. json = the string is their JSON, nested deeper than 64 levels, or with a number that not every parser takes; base64 = it is their bytes, which are no JSON"`
 	Damaged []string          `json:"damaged,omitempty" doc:"What of the stored row can't be read: origin, parts, metadata, degraded. The rest is as it was stored"`
 
 	Message message.Envelope `json:"message" doc:"The canonical message, whole"`

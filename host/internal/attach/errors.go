@@ -10,6 +10,7 @@ var (
 	ErrForeign   = errors.New("url is not of this host")
 	ErrTraversal = errors.New("path is not plain")
 	ErrNotFound  = errors.New("attachment not found")
+	ErrElsewhere = errors.New("attachment is of another channel")
 )
 
 // What is wrong with a file that somebody sends.

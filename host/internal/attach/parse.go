@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // maxURL is over any url that Sign makes: a token and a path, percent-encoded.
@@ -34,6 +36,34 @@ func (s *Store) Parse(raw string) (Ref, error) {
 		return Ref{}, err
 	}
 	return ref, nil
+}
+
+// Admit is Parse for a url that a message into the channel of this owner names:
+// ErrElsewhere if the attachment is another channel's. Who names one in a message may
+// read it for as long as there is the message, so the url alone does not suffice.
+func (s *Store) Admit(owner, raw string) (Ref, error) {
+	ref, err := s.Parse(raw)
+	if err != nil {
+		return Ref{}, err
+	}
+	p, err := ref.place()
+	if err != nil {
+		return Ref{}, err
+	}
+	if p.owner != owner && (s.ofKeys.Load() != owner || !isKey(p.owner)) {
+		return Ref{}, fmt.Errorf("%w: expected one of this channel", ErrElsewhere)
+	}
+	return ref, nil
+}
+
+// KeysUploadTo names the channel, by its id, to which what keys upload belongs: such a
+// file has the key as its owner.
+func (s *Store) KeysUploadTo(channel string) { s.ofKeys.Store(channel) }
+
+// isKey tells the owner of what a key uploaded from a channel.
+func isKey(owner string) bool {
+	_, err := uuid.Parse(owner)
+	return err != nil
 }
 
 // own takes a url of this host apart: what is behind SignPath, still encoded,

@@ -113,16 +113,17 @@ func readdress(parts []message.Part, to func(Ref) string) []message.Part {
 	return out
 }
 
-// ToStore is the inverse of Signed for what somebody sends: a url of this host
-// loses its origin and token, if Parse takes it. The error names the part.
-func (s *Store) ToStore(parts []message.Part) ([]message.Part, error) {
+// ToStore is the inverse of Signed for what somebody sends into the channel of this
+// owner: a url of this host loses its origin and token, if Admit takes it. The error
+// names the part.
+func (s *Store) ToStore(owner string, parts []message.Part) ([]message.Part, error) {
 	out := parts
 	for i, p := range parts {
 		address := p.Address()
 		if !strings.Contains(address, SignPath) {
 			continue
 		}
-		ref, err := s.Parse(address)
+		ref, err := s.Admit(owner, address)
 		switch {
 		case strings.HasPrefix(address, SignPath): // as only the host may write it
 			err = fmt.Errorf("%w: found no origin and no token, expected both", ErrForged)

@@ -21,7 +21,7 @@ func TestParts(t *testing.T) {
 		message.NewAttachment(message.FilePart{FileName: "b", URL: "https://elsewhere.example" + SignPath + "a/b?token=x"}),
 	}
 	before := string(message.AppendParts(nil, parts))
-	stored, err := b.ToStore(parts)
+	stored, err := b.ToStore("owner-1", parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,19 +49,19 @@ func TestParts(t *testing.T) {
 		"traversing": {strings.Replace(url, folder, "%2e%2e", 1), ErrTraversal},
 		"as stored":  {o.Ref().Stored(), ErrForged},
 	} {
-		if _, err := b.ToStore([]message.Part{message.NewText(""), message.NewImage(wire.Image{URL: c.url})}); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "parts[1].url") {
+		if _, err := b.ToStore("owner-1", []message.Part{message.NewText(""), message.NewImage(wire.Image{URL: c.url})}); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "parts[1].url") {
 			t.Errorf("%s: %v, want %v that names the part", name, err, c.want)
 		}
 	}
 	b.clock.add(2 * time.Minute)
-	if _, err := b.ToStore(parts); !errors.Is(err, ErrExpired) {
+	if _, err := b.ToStore("owner-1", parts); !errors.Is(err, ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
 	var broken message.Part
 	if err := json.Unmarshal([]byte(`{"type":"vision","url":{"x":1}}`), &broken); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := b.ToStore([]message.Part{broken}); err != nil || string(got[0].Raw()) != string(broken.Raw()) {
+	if got, err := b.ToStore("owner-1", []message.Part{broken}); err != nil || string(got[0].Raw()) != string(broken.Raw()) {
 		t.Errorf("url that is none: %v, %v", got, err)
 	}
 }
@@ -83,5 +83,24 @@ func TestOf(t *testing.T) {
 	}
 	if _, err := b.Of("other", o.ID()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("another's: %v", err)
+	}
+}
+
+// A message names attachments of its channel alone, or what a key uploaded there.
+func TestElsewhere(t *testing.T) {
+	b := newHost(t, Options{})
+	mine := b.put(t, pngHead, Claim{})
+	member, err := b.PutBytes(t.Context(), "7", []byte(pngHead), Claim{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.KeysUploadTo("owner-1")
+	for owner, want := range map[string]error{"owner-1": nil, "owner-2": ErrElsewhere, "owner": ErrElsewhere} {
+		for _, o := range []Object{mine, member} {
+			_, err := b.ToStore(owner, []message.Part{message.NewImage(wire.Image{URL: b.get(o)})})
+			if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "parts[0].url") {
+				t.Errorf("%s names %s: %v, want %v", owner, o.ID(), err, want)
+			}
+		}
 	}
 }

@@ -111,7 +111,7 @@ func TestLent(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := message.NewVision(message.VisionPart{Kind: message.VisionInput, MimeType: "image/png", URL: h.get(byURL)})
-	stored, err := h.ToStore([]message.Part{part})
+	stored, err := h.ToStore("owner-1", []message.Part{part})
 	if err != nil {
 		t.Fatal(err)
 	}

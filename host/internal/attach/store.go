@@ -85,6 +85,8 @@ type Store struct {
 	shelves []shelf  // whose files may be sent by their paths
 	private []string // names of what is never sent
 
+	ofKeys atomic.Value // string: see KeysUploadTo
+
 	used    atomic.Int64 // bytes that all take
 	changed atomic.Int64 // of them, what came and went since Open
 	dirs    sync.RWMutex // held for writing while an owner's directory is removed

@@ -45,7 +45,10 @@ func (p *Tab) Accessible(name string) {
 			p.JS(nil, "document.getAnimations().filter(a => isFinite(a.effect.getComputedTiming().endTime)).forEach(a => a.finish())")
 			p.JS(&beyond, wide)
 			p.JS(&narrow, squeezed)
-			p.JS(nil, axe+";0")
+			var there bool
+			if p.JS(&there, "typeof axe === 'object'"); !there {
+				p.JS(nil, axe+";0")
+			}
 			p.JS(&found, `axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.filter(v => v.impact === 'serious' || v.impact === 'critical')
 				.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? '')).join(' | ')))`)
 			if len(found)+len(beyond)+len(narrow) > 0 {

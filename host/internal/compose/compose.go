@@ -59,8 +59,8 @@ func (c Content) Message() (message.Message, error) {
 	if m.Text == "" && len(m.Parts) > 0 {
 		m.Text = render.Text(&m)
 	}
-	if err := c.Metadata.CheckDepth(); err != nil {
-		return message.Message{}, fault("", err.Error(), "")
+	if err := c.Metadata.Check(); err != nil {
+		return message.Message{}, fault("", err.Message, "")
 	}
 	for name, value := range c.Metadata {
 		if m.Meta == nil {

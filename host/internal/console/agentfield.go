@@ -86,7 +86,8 @@ func fieldInput(f agentForm, field api.AgentField) input {
 		if f.Made {
 			in.Hint += " Nothing: it stays as it is."
 		}
-		in.Value, in.Complete = "", "new-password"
+		in.Complete = "new-password"
+		in = in.again(f.Values, f.without())
 	}
 	switch field.Type {
 	case "url":

@@ -236,10 +236,30 @@ type agentForm struct {
 	Made    bool // it is there already: a secret that is left empty stays
 }
 
+// without is how a secret that was typed before a refusal is given up.
+func (f agentForm) without() string {
+	if f.Made {
+		return "Leave it as it is"
+	}
+	return "Make the agent without it"
+}
+
+// secrets are the names of the form's fields that hold secrets.
+func (f agentForm) secrets() []string {
+	names := make([]string, len(f.Kind.Secrets))
+	for i, name := range f.Kind.Secrets {
+		names[i] = "config." + name
+	}
+	return names
+}
+
 func (f agentForm) at(field string) string { return f.Problem.At("body." + field) }
 
 // config makes the config of what was typed. What is wrong with it, the API says.
 func (f agentForm) config() (map[string]any, *Problem) {
+	if faults := missed(f.Values, f.secrets()...); faults != nil {
+		return nil, &Problem{Status: http.StatusUnprocessableEntity, Errors: faults}
+	}
 	out := map[string]any{}
 	for _, field := range f.Kind.Fields {
 		v, err := fieldValue(field, f.Get("config."+field.Name))

@@ -233,7 +233,9 @@ func (c *console) createChannel(w http.ResponseWriter, r *http.Request) error {
 	}
 	if p != nil {
 		f.Problem = p
-		f.Set("token", "")
+		if sent.Get("whose") == "own" && sent.Get("token") != "" {
+			p.Errors = append(p.Errors, Fault{"body.token", sayAgain})
+		}
 		return c.newChannelPage(w, r, p.Status, f)
 	}
 	rows, err := c.channelRows(r, []api.Channel{made.Channel}, api.DeadCounts{Complete: true})

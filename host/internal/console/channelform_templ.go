@@ -375,7 +375,7 @@ func editChannelPage(c api.Channel, f channelForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if changes := f.Problem.meanwhile(); changes != nil {
-			templ_7745c5c3_Err = staleForm(changes).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = staleForm(changes, false).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -125,6 +126,17 @@ func (v channelView) typed(form, field, first string) string {
 		return first
 	}
 	return v.Typed[field]
+}
+
+// sent is the form that was refused, as it was sent.
+func (v channelView) sent(form string) url.Values {
+	out := url.Values{}
+	for name, text := range v.Typed {
+		if v.Form == form && text != "" {
+			out.Set(name, text)
+		}
+	}
+	return out
 }
 
 func (c *console) loadChannel(r *http.Request) (channelView, error) {
@@ -287,6 +299,13 @@ func (c *console) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	typed := map[string]string{}
+	for name := range sent {
+		typed[name] = sent.Get(name)
+	}
+	if faults := missed(sent, "token"); faults != nil {
+		return c.refused(w, r, "rotate", typed, &Problem{Status: http.StatusUnprocessableEntity, Errors: faults})
+	}
 	in := map[string]string{"overlap": sent.Get("overlap"), "expires": sent.Get("expires"), "token": sent.Get("token")}
 	var made struct {
 		api.Token
@@ -294,8 +313,7 @@ func (c *console) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := r.PathValue("id")
 	if err := c.call(r, http.MethodPost, join([]string{"channels", id, "tokens"}), in, &made); err != nil {
-		delete(in, "token")
-		return c.refused(w, r, "rotate", in, err)
+		return c.refused(w, r, "rotate", typed, err)
 	}
 	v, err := c.loadChannel(r)
 	if err != nil {

@@ -2036,7 +2036,7 @@ func tokenCard(v channelView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if v.at("rotate", "body.token") != "" {
+		if wasTyped(v.sent("rotate"), "token") {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 133, " open")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -2046,7 +2046,7 @@ func tokenCard(v channelView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = field(input{Name: "token", Label: "Token", Type: "password", Error: v.at("rotate", "body.token"), Optional: true, Complete: "new-password", Hint: ownTokenHint}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = field(input{Name: "token", Label: "Token", Type: "password", Error: v.at("rotate", "body.token"), Optional: true, Complete: "new-password", Hint: ownTokenHint}.again(v.sent("rotate"), "Let the host make one")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

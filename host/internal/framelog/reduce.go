@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 const (
@@ -91,7 +93,12 @@ func (r *reducer) value(key string) bool {
 		if !r.skipScalar() {
 			return false
 		}
-		r.out = append(r.out, r.in[from:r.at]...)
+		scalar := r.in[from:r.at]
+		if c != 't' && c != 'f' && c != 'n' && !message.PlainNumber(scalar) { // which readers of the log would choke on
+			r.note("number", len(scalar))
+			return true
+		}
+		r.out = append(r.out, scalar...)
 		return true
 	}
 }

@@ -23,13 +23,13 @@ const linkTTL = 24 * time.Hour
 // lose their tokens, and what is inline or on this machine gets an address, for
 // far ends that can't take it as it is. The error names the part.
 func (h *Hub) keep(ctx context.Context, owner string, m *message.Message) error {
-	if err := m.Meta.CheckDepth(); err != nil {
-		return err
+	if err := m.Meta.Check(); err != nil {
+		return errors.New(err.Message)
 	}
 	if len(m.Parts) == 0 {
 		return nil
 	}
-	parts, err := h.Attachments.ToStore(m.Parts)
+	parts, err := h.Attachments.ToStore(owner, m.Parts)
 	if err != nil {
 		return err
 	}

@@ -55,9 +55,11 @@ func (f *inbound) admit(c message.Content) *wire.Error {
 	}
 	parts, found, err := message.Admit(c.Parts, message.HostLimits())
 	if err != nil {
-		return &wire.Error{Code: wire.CodeTooLarge, Message: err.Error()}
+		var over message.Problems
+		errors.As(err, &over)
+		return &wire.Error{Code: over.Code(), Message: err.Error()}
 	}
-	if parts, err = files.ToStore(parts); err != nil {
+	if parts, err = files.ToStore(f.a.channel.owner, parts); err != nil {
 		return &wire.Error{Code: wire.CodeWrongType, Message: err.Error()}
 	}
 	c.Parts = message.Number(parts)

@@ -44,8 +44,8 @@ type said struct {
 
 // admitSaid takes what Say was given.
 func (f *inbound) admitSaid() *wire.Error {
-	if err := f.said.Meta.CheckDepth(); err != nil {
-		return &wire.Error{Code: wire.CodeTooDeep, Message: err.Error()}
+	if werr := f.said.Meta.Check(); werr != nil {
+		return werr
 	}
 	if len(f.said.Parts) == 0 {
 		f.asked.Meta = maps.Clone(f.said.Meta)

@@ -29,7 +29,7 @@ func (f *Front) admitFiles(h auth.Holder, in *input) error {
 		if address == "" {
 			continue
 		}
-		ref, err := f.Attachments.Parse(address)
+		ref, err := f.Attachments.Admit(f.owner(), address)
 		if err != nil {
 			return fileFault(at+".url", err)
 		}
@@ -52,7 +52,7 @@ func (f *Front) owner() string {
 
 // fileFault tells a file that may not be named from a disk that fails.
 func fileFault(at string, err error) error {
-	for _, known := range []error{attach.ErrForeign, attach.ErrTraversal, attach.ErrForged, attach.ErrExpired, attach.ErrNotFound} {
+	for _, known := range []error{attach.ErrForeign, attach.ErrTraversal, attach.ErrForged, attach.ErrExpired, attach.ErrNotFound, attach.ErrElsewhere} {
 		if errors.Is(err, known) {
 			return &Bad{at, err.Error()}
 		}

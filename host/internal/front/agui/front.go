@@ -99,6 +99,7 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	if err := f.Changed(ctx, row); err != nil {
 		return nil, fmt.Errorf("open channel %s: %w", Kind, err)
 	}
+	f.Attachments.KeysUploadTo(row.ID)
 	return f, nil
 }
 

@@ -26,6 +26,8 @@ func TestRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
+		"errDigits":      {`{"threadId":"t","runId":"r",` + user + `,"forwardedProps":{"x":` + strings.Repeat("7", 5_000) + `}}`, 422, "found a number of 5000 characters"},
+		"errDeepProps":   {`{"threadId":"t","runId":"r",` + user + `,"forwardedProps":{"x":` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `}}`, 422, "too_deep"},
 		"errNoJSON":      {`{`, 422, "body: "},
 		"errNoBody":      {``, 422, "body: "},
 		"errList":        {`[]`, 422, "found an array, expected an object"},

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"path"
 	"time"
 
 	agents "github.com/pontoon-bridge/pontoon/host/internal/agent/bridle"
@@ -137,13 +136,9 @@ func (f *Front) admitFiles(parts []message.Part) error {
 		if address == "" {
 			continue
 		}
-		ref, err := f.Attachments.Parse(address)
-		switch {
-		case errors.Is(err, attach.ErrForeign): // somebody else's, as Bridle's files are
-		case err != nil:
+		_, err := f.Attachments.Admit(owner, address)
+		if err != nil && !errors.Is(err, attach.ErrForeign) { // somebody else's, as Bridle's files are
 			return fmt.Errorf("parts[%d].url: %w", i, err)
-		case path.Base(path.Dir(ref.Path)) != owner:
-			return fmt.Errorf("parts[%d].url: found a file of another channel, expected one of this", i)
 		}
 	}
 	return nil
