@@ -28,6 +28,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
@@ -137,7 +138,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		return err
 	}
 	list := paging.New(st) // one: what all requests read at once is bounded
-	front, err := openFronts(ctx, c, st, files, h, list, who.bridles, network.failures, log)
+	bodies := intake.New(log)
+	front, err := openFronts(ctx, c, st, files, h, list, bodies, who.bridles, network.failures, log)
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	operate := api.New(streams, api.Options{
-		Store: st, Pages: list, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
+		Store: st, Pages: list, Bodies: bodies, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
 		Fronts: front.ends(), Handlers: map[string]http.Handler{socketio.Path: front.io},
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Ending: ending.Load, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,

@@ -365,12 +365,7 @@ func checkList(location string, list []string) error {
 }
 
 // clip keeps an error short.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}
+func clip(s string) string { return cutAt(s, 80) }
 
 // show makes a channel as operators see it.
 func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
