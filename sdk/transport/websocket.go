@@ -49,6 +49,7 @@ type WebSocket struct {
 	socket *socket
 	host   bool           // this is the host's end, which does not mask what it writes
 	frame  *[]byte        // the buffer of the frame that Read returned last
+	ask    func() error   // see AskRoom
 	pings  atomic.Uint32  // how many were sent: the latest one's number, which its answer repeats
 	asked  steady.Moment  // when the latest ping was sent …
 	round  atomic.Int64   // … and how long the latest answer took, in nanoseconds; 0 = none came yet
@@ -135,6 +136,13 @@ func newWebSocket(ws *websocket.Conn, s *socket) *WebSocket {
 	return c
 }
 
+// AskRoom has Read call ask before it keeps more than ShortFrame of a frame; its error
+// ends the connection. nil = nobody is asked. It is called where Read is.
+func (c *WebSocket) AskRoom(ask func() error) { c.ask = ask }
+
+// ShortFrame is the bytes of a frame for which nobody is asked.
+const ShortFrame = 64 << 10
+
 // Read implements Conn.
 func (c *WebSocket) Read() ([]byte, error) {
 	c.release()
@@ -158,9 +166,15 @@ func (c *WebSocket) Read() ([]byte, error) {
 
 func (c *WebSocket) readAll(r io.Reader) ([]byte, error) {
 	c.frame = readBuffers.Get().(*[]byte)
-	b := (*c.frame)[:0]
+	b, asked := (*c.frame)[:0], false
 	for {
 		if len(b) == cap(b) {
+			if c.ask != nil && len(b) >= ShortFrame && !asked {
+				if err := c.ask(); err != nil {
+					return nil, err
+				}
+				asked = true
+			}
 			b = append(b, 0)[:len(b)]
 		}
 		n, err := r.Read(b[len(b):cap(b)])
@@ -179,7 +193,7 @@ func (c *WebSocket) release() {
 	if c.frame == nil {
 		return
 	}
-	if cap(*c.frame) <= 64<<10 { // a rare giant is not kept for ever
+	if cap(*c.frame) <= ShortFrame { // a rare giant is not kept for ever
 		readBuffers.Put(c.frame)
 	}
 	c.frame = nil

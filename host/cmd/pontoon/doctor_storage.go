@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/disk"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
@@ -73,6 +74,9 @@ func checkSpace(dir string) finding {
 
 // checkDatabase reads the database, also while a host writes to it.
 func checkDatabase(ctx context.Context, dir string, patience time.Duration) []finding {
+	if err := sqlite.CheckThere(dir, hostKeys); errors.Is(err, ledger.ErrLost) {
+		return []finding{{checkFail, "database", err.Error()}}
+	}
 	i, err := sqlite.Inspect(ctx, dir, patience)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -121,13 +121,18 @@ func TestDoctorOfBrokenDatabase(t *testing.T) {
 		"a page":    string(good[:100<<10]) + strings.Repeat("\xa5", 20<<10) + string(good[120<<10:]),
 		"cut short": string(good[:len(good)/2]),
 		"no header": strings.Repeat("x", 8192),
-		"empty":     "",
 	} {
 		writeFile(t, db, broken)
 		if f := diagnose(t, env, 1)["database check"]; f.Result != checkFail {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
+	writeFile(t, db, "")
+	diagnosed(t, diagnose(t, env, 1), "database", checkFail, "the database is lost")
+	if err := os.Remove(db); err != nil {
+		t.Fatal(err)
+	}
+	diagnosed(t, diagnose(t, env, 1), "database", checkFail, "admin.key")
 	writeFile(t, db, string(good))
 	if found := checkDatabase(t.Context(), h.data, time.Nanosecond); found[2].Result != checkWarn || !strings.Contains(found[2].Detail, "cut off") {
 		t.Errorf("without patience: %+v", found)

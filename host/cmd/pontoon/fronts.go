@@ -13,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/bridle"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
@@ -27,12 +28,12 @@ type fronts struct {
 	io       *socketio.Server
 }
 
-func openFronts(ctx context.Context, c config.Serve, st *sqlite.Store, files *attach.Store, h *hub.Hub, list *paging.Pages, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
-	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Pages: list, Log: log})
+func openFronts(ctx context.Context, c config.Serve, st *sqlite.Store, files *attach.Store, h *hub.Hub, list *paging.Pages, bodies *intake.Bodies, agents *agentbridle.Agents, failures *netguard.Failures, log *slog.Logger) (*fronts, error) {
+	runs, err := agui.Open(ctx, agui.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Pages: list, Bodies: bodies, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Pages: list, Agents: agents, Secret: c.BridleSecret, Failures: failures, Log: log})
+	browsers, err := bridle.Open(ctx, bridle.Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Pages: list, Bodies: bodies, Agents: agents, Secret: c.BridleSecret, Failures: failures, Log: log})
 	if err != nil {
 		runs.Close()
 		return nil, err

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,11 +58,31 @@ func TestLogKeepsSecrets(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 	}
+	const answer = "canary-of-the-answer"
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })) // no JSON
+	defer hook.Close()
+	h.must(nil, "POST", "/agents", `{"name":"hook","kind":"webhook","config":{"url":"`+hook.URL+`","allow_private":true}}`)
+	asker := h.attach(h.channel("hooked", `,"agent":"hook"`), "text")
+	asker.say("room", "hello")
+	asker.next("send") // an apology
+	if said := h.cli("why", h.history("hooked")[1].ID); !strings.Contains(said, answer) {
+		t.Errorf("why does not tell what the agent answered: %s", said)
+	}
 	key := h.key
+	// A secret opens one thing only, and this one is the operator's.
+	if status, text := h.request("POST", "/channels/c/tokens", `{"token":"`+key+`"}`); status != 409 {
+		t.Errorf("the operator's key as a token: %d %s", status, text)
+	}
+	if status, text := h.request("POST", "/channels", `{"name":"new","token":"`+key+`"}`); status != 409 {
+		t.Errorf("the operator's key as a first token: %d %s", status, text)
+	}
 	h.stop()
 
 	log := h.errs.String()
-	for _, secret := range []string{token, wrong, key} {
+	if !strings.Contains(log, `msg="turn failed"`) {
+		t.Errorf("the log says nothing of the agent that failed: %s", log)
+	}
+	for _, secret := range []string{token, wrong, key, answer} {
 		if strings.Contains(log, secret) || strings.Contains(h.out.String(), secret) {
 			t.Errorf("a secret is in the log: %s", log)
 		}

@@ -11,15 +11,19 @@ import (
 // A host whose database is taken away under it ends by itself, with an error that
 // names the file. Once it said that it is not ready it never says that it is.
 func TestServeEndsWithoutItsDatabase(t *testing.T) {
-	for name, lose := range map[string]func(data string) error{
-		"directoryDeleted": os.RemoveAll,
-		"databaseDeleted":  func(data string) error { return os.Remove(filepath.Join(data, "pontoon.db")) },
-		"databaseEmptied":  func(data string) error { return replaced(filepath.Join(data, "pontoon.db")) },
+	for name, c := range map[string]struct {
+		lose func(data string) error
+		code int
+	}{
+		"directoryDeleted": {os.RemoveAll, exitLost},
+		"databaseDeleted":  {func(data string) error { return os.Remove(filepath.Join(data, "pontoon.db")) }, exitLost},
+		"databaseEmptied":  {func(data string) error { return replaced(filepath.Join(data, "pontoon.db")) }, exitLost},
+		"logDeleted":       {func(data string) error { return os.Remove(filepath.Join(data, "pontoon.db-wal")) }, 1}, // the next start has all
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := startHost(t)
 			h.anyEnd = true
-			if err := lose(h.data); err != nil {
+			if err := c.lose(h.data); err != nil {
 				t.Fatal(err)
 			}
 			refused := false
@@ -37,8 +41,8 @@ func TestServeEndsWithoutItsDatabase(t *testing.T) {
 					return false
 				}
 			})
-			if code := h.waitExit(); code != 1 {
-				t.Errorf("exit status %d, expected 1", code)
+			if code := h.waitExit(); code != c.code {
+				t.Errorf("exit status %d, expected %d", code, c.code)
 			}
 			said := lines(h.errs.String())
 			if last := said[len(said)-1]; !strings.Contains(last, filepath.Join(h.data, "pontoon.db")) {
@@ -78,8 +82,11 @@ func TestServeKeepsWhatIsThere(t *testing.T) {
 		if err := lose(); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
-		if r := serve(); r.code == 0 || !strings.Contains(r.err, database) || !strings.Contains(r.err, "admin.key") {
+		if r := serve(); r.code != exitLost || !strings.Contains(r.err, database) || !strings.Contains(r.err, "admin.key") {
 			t.Errorf("%s: exit status %d, %s", what, r.code, r.err)
+		}
+		if r := runCommand(t, nil, "", "doctor", "--data", h.data, "--url", "http://127.0.0.1:1"); r.code != 1 || !strings.Contains(r.out, "the database is lost") {
+			t.Errorf("%s: doctor ends with %d: %s", what, r.code, r.out)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 )
 
@@ -31,6 +32,10 @@ func main() {
 	stop()
 	os.Exit(code)
 }
+
+// exitLost is the exit status if what is stored is gone, like EX_NOINPUT of
+// sysexits.h: a service manager must not start an empty host in its place.
+const exitLost = 66
 
 // usageError is a call with the wrong words: exit code 2.
 type usageError struct{ error }
@@ -56,6 +61,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return 2
 	}
 	fmt.Fprintln(errs, line)
+	if errors.Is(err, ledger.ErrLost) {
+		return exitLost
+	}
 	return 1
 }
 

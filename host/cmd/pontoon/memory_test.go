@@ -152,7 +152,7 @@ func atOnce(t *testing.T, n int, f func(i int) error) {
 
 // Large runs, and their history in one request.
 func TestMemoryLargeRuns(t *testing.T) {
-	const runs, size = 40, 10 << 20
+	const runs, size = 40, 1000 << 10 // as large as a message may be
 	h := startTight(t)
 	key := h.runKey("app")
 	text := strings.Repeat("large ", size/6)

@@ -28,6 +28,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
@@ -102,7 +103,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	}
 	roster := agent.NewRoster(log)
 	hello := greeting{dir: c.Data}
-	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: []string{auth.KeyFile, secrets.FileName, attach.KeyFile}, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
+	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: hostKeys, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		return err
 	}
 	list := paging.New(st) // one: what all requests read at once is bounded
-	front, err := openFronts(ctx, c, st, files, h, list, who.bridles, network.failures, log)
+	bodies := intake.New(log)
+	front, err := openFronts(ctx, c, st, files, h, list, bodies, who.bridles, network.failures, log)
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	streams, endStreams := context.WithCancel(context.Background())
 	defer endStreams()
 	operate := api.New(streams, api.Options{
-		Store: st, Pages: list, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
+		Store: st, Pages: list, Bodies: bodies, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
 		Fronts: front.ends(), Handlers: map[string]http.Handler{socketio.Path: front.io},
 		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Ending: ending.Load, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
@@ -245,6 +247,10 @@ func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures 
 	mux.Handle("/", operate)
 	return netguard.Sessions(gate, failures, o.Log, mux)
 }
+
+// hostKeys are files of the data directory that only a host which was there before
+// leaves.
+var hostKeys = []string{auth.KeyFile, secrets.FileName, attach.KeyFile}
 
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.

@@ -342,7 +342,7 @@ func (r *run) read(body io.Reader) error {
 			continue
 		}
 		if err := r.take([]byte(e.Data)); err != nil {
-			return r.broken(fmt.Errorf("event %d: %w", n, err))
+			return r.broken(fmt.Errorf("event %d: %w", n, hub.Quote(err)))
 		}
 		if r.over {
 			return nil

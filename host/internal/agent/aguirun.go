@@ -125,9 +125,9 @@ func (r *run) take(data []byte) error {
 // user.
 func runError(e *event) error {
 	if e.Code != "" {
-		return fmt.Errorf("the run failed: %.300q (code %.60q)", e.Message, e.Code)
+		return hub.Quote(fmt.Errorf("the run failed: %.300q (code %.60q)", e.Message, e.Code))
 	}
-	return fmt.Errorf("the run failed: %.300q", e.Message)
+	return hub.Quote(fmt.Errorf("the run failed: %.300q", e.Message))
 }
 
 // endChunks ends what was begun by chunks, unless the event goes on with it.

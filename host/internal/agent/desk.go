@@ -280,7 +280,7 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 	}
 	if own := ownID(f); own != "" {
 		if was, repeated := d.sent.begin(own); repeated {
-			if was.done { // else its answer is one for both
+			if was.done { // else it is answered once more when that is known
 				l.send(ackOf(f, was.id))
 			}
 			d.mu.Unlock()
@@ -299,6 +299,8 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 		case <-d.host.ctx.Done():
 		}
 	case t == nil && late && (f.Lossy() || f.Type == agentwire.TypeTurnEnd):
+	case t == nil && late: // perhaps its last answer is not stored yet
+		d.answer(f, 0, notOpen(f.TurnID))
 	case t == nil:
 		d.answer(f, 0, d.unknown(f.TurnID))
 	case !t.put(f):
@@ -336,20 +338,24 @@ func (d *Desk) answer(f *agentwire.FromAgent, id ledger.MessageID, err error) {
 	defer d.mu.Unlock()
 	own := ownID(f)
 	if err == nil {
-		d.sent.end(own, id)
+		answers := d.sent.end(own, id)
 		if own != "" && d.link != nil {
-			d.link.send(ackOf(f, id))
+			for range answers {
+				d.link.send(ackOf(f, id))
+			}
 		}
 		return
 	}
-	d.sent.forget(own)
+	answers := d.sent.forget(own)
 	werr := d.fault(f, err)
 	switch {
 	case d.link == nil:
 	case own == "":
 		d.link.error(werr)
 	default:
-		d.link.send(&agentwire.FromHost{Type: agentwire.TypeMessageAck, Ack: &agentwire.Ack{MessageID: own, Error: werr.Error(), Retryable: werr.Retryable()}})
+		for range answers {
+			d.link.send(&agentwire.FromHost{Type: agentwire.TypeMessageAck, Ack: &agentwire.Ack{MessageID: own, Error: werr.Error(), Retryable: werr.Retryable()}})
+		}
 	}
 }
 

@@ -15,14 +15,19 @@ type sent struct {
 
 // fate is what became of a frame.
 type fate struct {
-	done bool             // else it is under way
-	id   ledger.MessageID // 0 = it is no message
+	done    bool             // else it is under way
+	id      ledger.MessageID // 0 = it is no message
+	repeats int              // that came while it was under way, each to be answered
 }
 
 // begin notes a frame that is about to be sent. If it was there before, it
-// returns its fate and true.
+// returns its fate and true: one that is under way is answered as often as it came.
 func (s *sent) begin(id string) (fate, bool) {
 	if f, ok := s.fate[id]; ok {
+		if !f.done {
+			f.repeats++
+			s.fate[id] = f
+		}
 		return f, true
 	}
 	if s.fate == nil {
@@ -37,16 +42,21 @@ func (s *sent) begin(id string) (fate, bool) {
 	return fate{}, false
 }
 
-// end notes that the frame was sent as a message of this id.
-func (s *sent) end(own string, id ledger.MessageID) {
-	if _, ok := s.fate[own]; ok {
-		s.fate[own] = fate{true, id}
+// end notes that the frame was sent as a message of this id. It returns how often
+// that is to be answered.
+func (s *sent) end(own string, id ledger.MessageID) (answers int) {
+	f, ok := s.fate[own]
+	if ok {
+		s.fate[own] = fate{done: true, id: id}
 	}
+	return 1 + f.repeats
 }
 
-// forget lets a frame that was not taken be sent again.
-func (s *sent) forget(own string) {
-	if _, ok := s.fate[own]; ok {
+// forget lets a frame that was not taken be sent again. It returns how often that is
+// to be answered.
+func (s *sent) forget(own string) (answers int) {
+	f, ok := s.fate[own]
+	if ok {
 		delete(s.fate, own)
 		for i, id := range s.order {
 			if id == own {
@@ -55,6 +65,7 @@ func (s *sent) forget(own string) {
 			}
 		}
 	}
+	return 1 + f.repeats
 }
 
 // find is the message that the agent knows by an id of its own; 0 = none.

@@ -1,6 +1,9 @@
 package agent_test
 
 import (
+	"database/sql"
+	"path/filepath"
+
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -124,6 +128,44 @@ func TestAnswer(t *testing.T) {
 	}
 	if !slices.Equal(ends, []string{"handled", "handled", "handled", "failed"}) {
 		t.Errorf("the turns end as %q", ends)
+	}
+}
+
+// What comes behind a turn's last message is told that the turn is over, and a repeat
+// is acknowledged, also while that message is on its way to the disk.
+func TestBehindTheLastMessage(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.channel("irc", "one")
+	a, user := b.connect("one", ""), b.adapter("irc", "text")
+	other, err := sql.Open("sqlite", filepath.Join(b.dir, sqlite.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	busy, err := other.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Close() }()
+	for range 3 {
+		user.asks("go")
+		q := a.turn("go")
+		if _, err := busy.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil { // commits wait
+			t.Fatal(err)
+		}
+		a.say("message", q, `,"message_id":"`+q.TurnID+`","text":"last"`)
+		a.say("message", q, `,"message_id":"`+q.TurnID+`","text":"last"`)
+		a.say("message", q, `,"text":"late"`)
+		a.shows("error", `"not_supported"`, "no open turn")
+		if _, err := busy.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			a.shows("message_ack", q.TurnID, `"ok":true`)
+		}
+		user.shows("send", "last")
 	}
 }
 

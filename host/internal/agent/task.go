@@ -122,7 +122,7 @@ func (t *task) take(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (e
 	switch f.Type {
 	case agentwire.TypeTurnEnd:
 		if f.Error != "" {
-			return true, fmt.Errorf("the agent says: %.500s", f.Error)
+			return true, hub.Quote(fmt.Errorf("the agent says: %.500s", f.Error))
 		}
 		return true, nil
 	case agentwire.TypeTyping:

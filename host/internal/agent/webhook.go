@@ -158,10 +158,13 @@ func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	}
 	answers, err := readAnswers(raw, t.Conversation)
 	if err != nil {
-		return fmt.Errorf("webhook: %w", &answerError{err})
+		return fmt.Errorf("webhook: %w", &answerError{hub.Quote(err)})
 	}
 	for i, a := range answers {
 		if err := a.send(ctx, &t, r); err != nil {
+			if errors.Is(err, hub.ErrContent) {
+				err = hub.Quote(err)
+			}
 			return fmt.Errorf("webhook: answer %d of %d: %w", i+1, len(answers), err)
 		}
 	}

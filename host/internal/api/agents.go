@@ -129,7 +129,7 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*t
 	switch k, _ := s.Agents.Kind(row.Kind); {
 	case k.Keys:
 		var err error
-		if key, stored, err = first(ledger.AgentKey, in.Body.Key, forAgent); err != nil {
+		if key, stored, err = s.first(ledger.AgentKey, in.Body.Key, forAgent); err != nil {
 			return nil, err
 		}
 	case in.Body.Key != "":

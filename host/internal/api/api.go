@@ -23,6 +23,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
@@ -30,10 +31,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Pages, Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Pages, Bodies, Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       Ledger
-	Pages       *paging.Pages // nil = one that only the API reads through
+	Pages       *paging.Pages  // nil = one that only the API reads through
+	Bodies      *intake.Bodies // nil = one that only the API reads through
 	Attachments *attach.Store
 	Hub         *hub.Hub
 	Slots       *bridge.Slots
@@ -80,15 +82,26 @@ type server struct {
 	agentChange sync.Mutex // one at a time, from the row to the roster
 }
 
+// The bounds of a problem: what is wrong with a body may be more than the body.
+const (
+	maxErrors = 20
+	maxDetail = 1000 // bytes of a text
+)
+
 // quiet makes problems that echo no whole bodies and no secrets.
 func quiet(status int, message string, errs ...error) huma.StatusError {
-	p := &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: message}
-	for _, err := range errs {
+	p := &huma.ErrorModel{Status: status, Title: http.StatusText(status), Detail: cutAt(message, maxDetail)}
+	for i, err := range errs {
+		if i == maxErrors {
+			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: fmt.Sprintf("and %d more", len(errs)-i)})
+			break
+		}
 		var d *huma.ErrorDetail
 		if !errors.As(err, &d) {
 			d = &huma.ErrorDetail{Message: err.Error()}
 		}
 		shown := *d
+		shown.Message, shown.Location = cutAt(d.Message, maxDetail), cutAt(d.Location, maxDetail)
 		switch v := shown.Value.(type) {
 		case bool, int, int64, float64, nil:
 		case string:
@@ -96,12 +109,20 @@ func quiet(status int, message string, errs ...error) huma.StatusError {
 		default:
 			shown.Value = nil
 		}
-		if secretField(shown.Location) {
+		if secretField(d.Location) {
 			shown.Value = nil
 		}
 		p.Errors = append(p.Errors, &shown)
 	}
 	return p
+}
+
+// cutAt is the text, or its beginning of at most so many bytes.
+func cutAt(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // secretField reports whether what is at a place of a request may be a secret.
@@ -131,10 +152,13 @@ func New(ctx context.Context, o Options) http.Handler {
 	if o.Pages == nil {
 		o.Pages = paging.New(o.Store)
 	}
+	if o.Bodies == nil {
+		o.Bodies = intake.New(o.Log)
+	}
 	s := &server{Options: o, stop: ctx}
 	s.issuer = s.newIssuer()
 	s.api = humago.New(mux, cfg)
-	s.api.UseMiddleware(s.authenticate)
+	s.api.UseMiddleware(s.authenticate, s.take)
 	s.channels()
 	s.tokens()
 	s.apiKeys()

@@ -152,5 +152,5 @@ func (s *server) exportLines(ctx context.Context, out *sse, want ledger.AuditQue
 			return nil, err
 		}
 	}
-	return changes, out.c.Flush()
+	return changes, out.flush()
 }

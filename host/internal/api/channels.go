@@ -162,7 +162,7 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*tagg
 	if err := s.apply(ctx, &row, in.Body.PolicyBody); err != nil {
 		return nil, err
 	}
-	token, stored, err := first(ledger.ChannelToken, in.Body.Token, forChannel)
+	token, stored, err := s.first(ledger.ChannelToken, in.Body.Token, forChannel)
 	if err != nil {
 		return nil, err
 	}
@@ -370,12 +370,7 @@ func checkList(location string, list []string) error {
 }
 
 // clip keeps an error short.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}
+func clip(s string) string { return cutAt(s, 80) }
 
 // show makes a channel as operators see it.
 func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {

@@ -87,6 +87,9 @@ func (s *server) listTokensOf(ctx context.Context, of ledger.Owner, in Page, p p
 // rotate makes a credential, unless the operator brings one of their own; the
 // older ones end after the overlap. name is the owner's.
 func (s *server) rotate(ctx context.Context, of ledger.Owner, name string, in Rotation, own string, p purpose) (auth.Issued, error) {
+	if err := s.operators(own, p); err != nil {
+		return auth.Issued{}, err
+	}
 	overlap := defaultOverlap
 	if in.Overlap != "" {
 		var err error
@@ -124,9 +127,20 @@ func (s *server) revoke(ctx context.Context, of ledger.Owner, name, ref string, 
 	return nil
 }
 
+// operators refuses a secret that is the operator's: a secret opens one thing only.
+func (s *server) operators(own string, p purpose) error {
+	if own != "" && s.Keys.Valid(own) {
+		return s.faultOfSecret(ledger.ErrTokenTaken, p)
+	}
+	return nil
+}
+
 // first makes what a new channel or agent shows first: the operator's own secret,
 // or a new one.
-func first(kind ledger.CredentialKind, own string, p purpose) (secret string, stored *ledger.NewCredential, err error) {
+func (s *server) first(kind ledger.CredentialKind, own string, p purpose) (secret string, stored *ledger.NewCredential, err error) {
+	if err := s.operators(own, p); err != nil {
+		return "", nil, err
+	}
 	secret, err = auth.NewSecret(kind, own)
 	if err != nil {
 		return "", nil, field(422, "body."+p.noun, err.Error(), "")

@@ -115,40 +115,10 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	e := &stream{sse: newSSE(w), s: s, holder: h, last: last, only: filter}
+	defer e.endWith(ctx)()
 	if err := e.run(r); err != nil {
 		s.Log.Debug("event stream ended", "remote", r.RemoteAddr, "error", err)
 	}
-}
-
-// sse writes server-sent events to one reader.
-type sse struct {
-	w     http.ResponseWriter
-	c     *http.ResponseController
-	until time.Time // by when what is held for it must be taken; zero = nothing is
-}
-
-func newSSE(w http.ResponseWriter) *sse { return &sse{w: w, c: http.NewResponseController(w)} }
-
-// hold says that so many bytes of messages are held until they are written.
-func (e *sse) hold(bytes int64) { e.until = time.Now().Add(paging.Patience(bytes)) }
-
-// write sends text at once; a reader that takes nothing for 10 s is given up.
-func (e *sse) write(text string) error {
-	if err := e.gather(text); err != nil {
-		return err
-	}
-	return e.c.Flush()
-}
-
-// gather is write, but that the text may wait for the next Flush.
-func (e *sse) gather(text string) error {
-	deadline := time.Now().Add(10 * time.Second)
-	if !e.until.IsZero() && e.until.Before(deadline) {
-		deadline = e.until
-	}
-	_ = e.c.SetWriteDeadline(deadline)
-	_, err := e.w.Write([]byte(text))
-	return err
 }
 
 // stream is one reader of events.
@@ -213,7 +183,7 @@ func (e *stream) pending(ctx context.Context, events <-chan hub.Event) error {
 			return err
 		}
 	}
-	return e.c.Flush()
+	return e.flush()
 }
 
 func (e *stream) resume(r *http.Request) error {
@@ -301,7 +271,7 @@ func (e *stream) each(ctx context.Context, list []ledger.Heading, event func(*le
 			page.Close()
 		}
 		if err == nil {
-			return e.c.Flush()
+			return e.flush()
 		}
 		if !errors.Is(err, paging.ErrFull) {
 			return err

@@ -62,7 +62,9 @@ func (s *server) followed(after int64, what string, read later) *huma.StreamResp
 		ctx.SetHeader("Content-Type", "text/event-stream")
 		leased, end := s.lease(ctx.Context())
 		defer end()
-		if err := s.goOn(leased, newSSE(w), after, read); err != nil {
+		e := newSSE(w)
+		defer e.endWith(leased)()
+		if err := s.goOn(leased, e, after, read); err != nil {
 			s.Log.Debug("stream ended", "of", what, "error", err)
 		}
 	}}
@@ -86,7 +88,7 @@ func (s *server) goOn(ctx context.Context, e *sse, after int64, read later) erro
 			after = l.seq
 		}
 		if len(lines) > 0 {
-			if err := e.c.Flush(); err != nil {
+			if err := e.flush(); err != nil {
 				return err
 			}
 		}

@@ -13,8 +13,9 @@ import (
 // maxControl bounds the answers to an adapter that sends but does not read.
 const maxControl = 4 * MaxParcels
 
-// frameOverhead is the size of a frame that says nothing, roughly.
-const frameOverhead = 80
+// frameOverhead is what a frame takes that says nothing, roughly: while it waits, and
+// as it is written.
+const frameOverhead = 240 + 80
 
 // Offer implements hub.Port.
 func (n *Session) Offer(p hub.Parcel) bool {

@@ -120,8 +120,21 @@ func (n *Session) drainConn() {
 	}
 }
 
-// register reads the first frame and lets the adapter in, or refuses it.
+// register reads the first frame and lets the adapter in, or refuses it. A token of
+// the upgrade request that opens nothing is refused before anything is read.
 func (n *Session) register() error {
+	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
+	defer cancel()
+	var shown *pass
+	if n.from.Channel == nil && n.from.Token != "" {
+		var err error
+		if shown, err = n.look(ctx, n.from.Token); err != nil {
+			return err
+		}
+	}
+	if shown == nil && n.from.Channel == nil {
+		defer n.hesitate(ctx)()
+	}
 	frame, err := n.conn.Read()
 	if err != nil {
 		return err
@@ -134,8 +147,6 @@ func (n *Session) register() error {
 	if werr != nil { // the protocol has no place for what is wrong: the log names it
 		return n.refuse(wire.RefusedFirstFrame, "code", werr.Code, "detail", werr.Message)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
-	defer cancel()
 	said := in.Register
 	if n.from.Channel != nil {
 		if said.Token != "" { // it would be another channel's: this one has none
@@ -144,7 +155,7 @@ func (n *Session) register() error {
 		n.slots.admit(n, auth.Grant{Channel: *n.from.Channel})
 		return n.attach(ctx, *n.from.Channel, said, frame)
 	}
-	grant, err := n.admit(ctx, said.Token)
+	grant, err := n.admit(ctx, said.Token, shown)
 	if err != nil {
 		return err
 	}
@@ -152,8 +163,40 @@ func (n *Session) register() error {
 	return n.attach(ctx, grant.Channel, said, frame)
 }
 
-// admit checks the token, of the upgrade request or else of register.
-func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, err error) {
+// hesitate makes a large first frame of who has shown no token wait for its place among
+// maxLargeRegisters. stop must be called.
+func (n *Session) hesitate(ctx context.Context) (stop func()) {
+	c, ok := n.conn.(interface{ AskRoom(ask func() error) })
+	if !ok {
+		return func() {}
+	}
+	held := false
+	c.AskRoom(func() error {
+		select {
+		case n.slots.large <- struct{}{}:
+			held = true
+			return nil
+		case <-ctx.Done():
+			return errLate
+		}
+	})
+	return func() {
+		c.AskRoom(nil)
+		if held {
+			<-n.slots.large
+		}
+	}
+}
+
+// pass is a token that opens something, or did when it was looked at.
+type pass struct {
+	grant auth.Grant
+	cuts  int // before it was looked at
+}
+
+// admit lets the session in by the token of the upgrade request, which was looked at,
+// or else by that of register.
+func (n *Session) admit(ctx context.Context, inFrame string, shown *pass) (grant auth.Grant, err error) {
 	token := n.from.Token
 	if token == "" {
 		token = inFrame
@@ -161,28 +204,39 @@ func (n *Session) admit(ctx context.Context, inFrame string) (grant auth.Grant, 
 	if token == "" {
 		return grant, n.refuse(wire.RefusedMissingToken)
 	}
-	if wait := n.slots.Failures.Allow(n.from.Remote, netguard.Tokens); wait > 0 {
-		n.slots.Log.Debug("token not looked at: too many wrong ones came from there", "remote", n.from.Remote, "wait", wait)
-		return grant, n.refuse(wire.RefusedInvalidToken)
-	}
 	for ctx.Err() == nil {
-		cuts := n.slots.cutsSoFar()
-		grant, err = n.slots.gate.Admit(ctx, token)
-		if errors.Is(err, auth.ErrInvalid) {
-			n.slots.Failures.Failed(n.from.Remote, netguard.Tokens, token)
-			return grant, n.refuse(wire.RefusedInvalidToken)
-		}
-		if err != nil {
-			n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
-			_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
-			return grant, err
+		if shown == nil {
+			if shown, err = n.look(ctx, token); err != nil {
+				return grant, err
+			}
 		}
 		// What was revoked meanwhile did not find this session: look again.
-		if n.slots.admit(n, grant) == cuts {
-			return grant, nil
+		if n.slots.admit(n, shown.grant) == shown.cuts {
+			return shown.grant, nil
 		}
+		shown = nil
 	}
 	return grant, errLate
+}
+
+// look checks a token; one that opens nothing is refused.
+func (n *Session) look(ctx context.Context, token string) (*pass, error) {
+	if wait := n.slots.Failures.Allow(n.from.Remote, netguard.Tokens); wait > 0 {
+		n.slots.Log.Debug("token not looked at: too many wrong ones came from there", "remote", n.from.Remote, "wait", wait)
+		return nil, n.refuse(wire.RefusedInvalidToken)
+	}
+	cuts := n.slots.cutsSoFar()
+	grant, err := n.slots.gate.Admit(ctx, token)
+	if errors.Is(err, auth.ErrInvalid) {
+		n.slots.Failures.Failed(n.from.Remote, netguard.Tokens, token)
+		return nil, n.refuse(wire.RefusedInvalidToken)
+	}
+	if err != nil {
+		n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
+		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
+		return nil, err
+	}
+	return &pass{grant, cuts}, nil
 }
 
 // refuse ends a register. more is for the log alone, and never the token.

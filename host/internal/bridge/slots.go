@@ -37,6 +37,8 @@ const (
 
 	DefaultMaxSessions = 16_384
 
+	maxLargeRegisters = 64 // register frames above transport.ShortFrame that are read at once without a token
+
 	limitedPause = 5 * time.Millisecond // without reading, after a frame over the rate
 
 	uploadRate  = 5 // uploads a second that a session may announce …
@@ -78,7 +80,8 @@ type Slots struct {
 	inbox Inbox
 	gate  Gate
 	wg    sync.WaitGroup
-	asked atomic.Int64 // register frames, in the order in which they were read
+	asked atomic.Int64  // register frames, in the order in which they were read
+	large chan struct{} // one for each large register frame of who has shown no token
 
 	mu     sync.Mutex // guards what follows
 	all    map[*Session]struct{}
@@ -89,7 +92,7 @@ type Slots struct {
 // New makes the slots of a host.
 func New(inbox Inbox, gate Gate, o Options) *Slots {
 	o.defaults()
-	return &Slots{Options: o, inbox: inbox, gate: gate, all: map[*Session]struct{}{}}
+	return &Slots{Options: o, inbox: inbox, gate: gate, large: make(chan struct{}, maxLargeRegisters), all: map[*Session]struct{}{}}
 }
 
 // Origin is where a connection came from.

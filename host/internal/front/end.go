@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 )
@@ -86,13 +86,20 @@ func (r *Refusal) Error() string {
 	return r.At + ": " + r.Message
 }
 
-// ReadBody reads a request's body of at most n bytes. The error is a *Refusal.
-func ReadBody(w http.ResponseWriter, r *http.Request, n int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, n))
-	if err != nil {
-		return nil, BodyRefusal(err)
+// ReadBody reads a request's body within limits; the caller closes it. The error is a
+// *Refusal, or that of the request's context.
+func ReadBody(bodies *intake.Bodies, r *http.Request, l intake.Limits) (*intake.Body, error) {
+	body, err := bodies.Read(r, l)
+	return body, NoBody(err)
+}
+
+// NoBody makes a *Refusal of intake's.
+func NoBody(err error) error {
+	var refused *intake.Refusal
+	if errors.As(err, &refused) {
+		return &Refusal{Status: refused.Status, At: "body", Message: refused.Message, Retry: refused.Retry}
 	}
-	return body, nil
+	return err
 }
 
 // Answer answers a request with v as JSON.

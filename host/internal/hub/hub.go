@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -96,7 +98,7 @@ type Reply interface {
 var (
 	ErrNotAttached = errors.New("no adapter is attached and the channel has no queue")
 	ErrQueueFull   = errors.New("the channel's queue is full")
-	ErrTooLarge    = errors.New("session_key and reply_ctx leave no room in a frame")
+	ErrTooLarge    = fmt.Errorf("session_key and reply_ctx leave no room in a frame, or the far end's max_text would cut the message into more than %d frames", render.MaxFrames)
 	ErrContent     = errors.New("the message can't be sent")
 	ErrClosed      = errors.New("the host is stopping")
 	ErrOutdated    = errors.New("replaced by a newer connection")

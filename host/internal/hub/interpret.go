@@ -191,7 +191,7 @@ func (f *inbound) ask(s scene, routing wire.Routing, in *wire.Inbound) *wire.Err
 				answers[i].Meta = stamped(answers[i].Meta, f.asked.Meta, f.said.at)
 			}
 			if err := c.hub.keep(c.hub.ctx, c.owner, &answers[i]); err != nil {
-				c.hub.Log.Error("agent's answer refused", "agent", s.agent, "channel", s.policy.Name, "error", err)
+				c.hub.Log.Error("agent's answer refused", "agent", s.agent, "channel", s.policy.Name, "error", forLog(err))
 				return &wire.Error{Code: wire.CodeInternal, Message: "the agent failed: nothing was stored"}
 			}
 		}

@@ -156,7 +156,7 @@ func (r *reply) Stream(text string) {
 	if r.stream == nil {
 		s, err := r.c.beginStream(r.c.hub.ctx, r.conv, r.job, r.agent, text)
 		if err != nil {
-			r.c.hub.Log.Warn("answer not shown while it is made", "message", r.job.id, "error", err)
+			r.c.hub.Log.Warn("answer not shown while it is made", "message", r.job.id, "error", forLog(err))
 		}
 		if r.stream = s; s == nil {
 			r.said = text

@@ -199,7 +199,7 @@ func (c *Channel) runTurn(ctx context.Context, r *reply) parking {
 	answered, left := r.answered()
 	if left {
 		if err != nil {
-			c.hub.Log.Error("agent failed behind its last answer", "agent", r.agent, "message", job.id, "error", err)
+			c.hub.Log.Error("agent failed behind its last answer", "agent", r.agent, "message", job.id, "error", forLog(err))
 		}
 		return posted
 	}
@@ -217,7 +217,7 @@ func (c *Channel) runTurn(ctx context.Context, r *reply) parking {
 	}
 	if err != nil && c.hub.ctx.Err() == nil {
 		r.apologize(err)
-		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", r.agent, "message", job.id, "error", err)
+		c.hub.Log.Error("turn failed", "channel", c.name(), "agent", r.agent, "message", job.id, "error", forLog(err))
 	}
 	ch := c.lock()
 	defer ch.unlock()

@@ -26,6 +26,9 @@ var (
 	ErrNotSynced = errors.New("the disk did not confirm what was written")
 	// ErrLost: the database is not where it was.
 	ErrLost = errors.New("the database is lost")
+	// ErrLogLost: the files that the engine keeps beside the database are not where
+	// they were. The database has all that was stored.
+	ErrLogLost = errors.New("the write-ahead log is lost")
 	// ErrCorrupt: the database is damaged.
 	ErrCorrupt = errors.New("the database is damaged")
 )

@@ -100,18 +100,8 @@ func (c *conn) ReadFrom(r io.Reader) (n int64, err error) {
 
 // inTime writes up to n bytes within the time that the client has for them.
 func (c *conn) inTime(n int, write func(int) (int64, error)) (int, error) {
-	c.mu.Lock()
-	left, own := c.pace.next(n), c.deadline
-	c.mu.Unlock()
-	if left <= 0 {
-		return 0, errors.Join(errSlow, os.ErrDeadlineExceeded)
-	}
 	began := time.Now()
-	until := began.Add(left)
-	if !own.IsZero() && own.Before(until) {
-		until = own
-	}
-	if err := c.TCPConn.SetWriteDeadline(until); err != nil {
+	if err := c.begin(began, n); err != nil {
 		return 0, err
 	}
 	m, err := write(n)
@@ -121,12 +111,28 @@ func (c *conn) inTime(n int, write func(int) (int64, error)) (int, error) {
 	return int(m), err
 }
 
+// begin sets by when n bytes must be written: a deadline that a handler sets meanwhile
+// takes effect, too.
+func (c *conn) begin(now time.Time, n int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := c.pace.next(n)
+	if left <= 0 {
+		return errors.Join(errSlow, os.ErrDeadlineExceeded)
+	}
+	until := now.Add(left)
+	if !c.deadline.IsZero() && c.deadline.Before(until) {
+		until = c.deadline
+	}
+	return c.TCPConn.SetWriteDeadline(until)
+}
+
 // SetWriteDeadline implements net.Conn.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	if !c.hijacked.Load() {
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.deadline = t
-		c.mu.Unlock()
 	}
 	return c.TCPConn.SetWriteDeadline(t)
 }

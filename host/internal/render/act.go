@@ -100,7 +100,7 @@ func (p *planner) endStream() {
 			return
 		}
 	}
-	end := wire.Frame{Type: wire.TypeStreamEnd, Text: split(p.Message.Text, p.View.Profile.MaxText, p.Room)[0], Plain: true}
+	end := wire.Frame{Type: wire.TypeStreamEnd, Text: splitUpTo(1, p.Message.Text, p.View.Profile.MaxText, p.Room)[0], Plain: true}
 	p.out.Frames = append([]wire.Frame{end}, p.out.Frames...)
 }
 
@@ -112,7 +112,7 @@ func Stream(v wire.View, id, text string, room int) wire.Frame {
 	if v.Caps.Has(wire.CapParts) {
 		room = (room - len(`{"type":"text","text":"","id":"p1"}`)) / 2 // it is there twice
 	}
-	f.Text = split(text, v.Profile.MaxText, room)[0]
+	f.Text = splitUpTo(1, text, v.Profile.MaxText, room)[0]
 	if v.Caps.Has(wire.CapParts) {
 		f.Parts = message.AppendParts(nil, message.Alone(f.Text))
 	}
@@ -123,5 +123,5 @@ func Stream(v wire.View, id, text string, room int) wire.Frame {
 // come, likewise. The far end must have CapUpdateMessage.
 func Draft(v wire.View, handle, text string, room int) wire.Frame {
 	room -= len(`"preview_handle":,`) + wire.StringLen(handle)
-	return wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: handle, Text: split(text, v.Profile.MaxText, max(room, minRoom))[0]}
+	return wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: handle, Text: splitUpTo(1, text, v.Profile.MaxText, max(room, minRoom))[0]}
 }

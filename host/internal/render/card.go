@@ -89,7 +89,7 @@ func (p *planner) buttons(text string, rows [][]wire.Button, from string) {
 // addButtons sends the buttons under the text, or under its last piece.
 func (p *planner) addButtons(text string, rows [][]wire.Button) {
 	room := p.Room - len(`,"buttons":`) - len(wire.AppendRows(nil, rows))
-	chunks := split(text, p.View.Profile.MaxText, room)
+	chunks := p.split(text, room)
 	for _, c := range chunks[:len(chunks)-1] {
 		p.add(wire.Frame{Type: wire.TypeSend, Text: c})
 	}

@@ -22,7 +22,7 @@ type Input struct {
 type Planned struct {
 	Frames   []wire.Frame
 	Notes    []Note
-	TooLarge bool // the routing leaves no room in a frame
+	TooLarge bool // the routing leaves no room in a frame, or it would be more than MaxFrames
 	Offers   bool // buttons, or text that stands for them, are among it
 }
 
@@ -32,6 +32,10 @@ type Note struct {
 	To     string `json:"to" doc:"What was sent instead; none = nothing"`
 	Reason string `json:"reason"`
 }
+
+// MaxFrames is into how many frames a message may be cut. It holds a megabyte of text
+// for a far end that shows a thousand letters at once; what has more is too large.
+const MaxFrames = 1000
 
 // minRoom is the least space for content that makes sending sensible.
 const minRoom = 64
@@ -61,6 +65,9 @@ func Plan(in Input) Planned {
 		return Planned{TooLarge: true}
 	}
 	p.act(in.Act)
+	if len(p.out.Frames) > MaxFrames {
+		return Planned{TooLarge: true}
+	}
 	return p.out
 }
 
@@ -152,9 +159,15 @@ func (p *planner) text(text string) {
 		p.add(wire.Frame{Type: wire.TypeSend, Text: text})
 		return
 	}
-	for _, chunk := range split(text, p.View.Profile.MaxText, p.Room) {
+	for _, chunk := range p.split(text, p.Room) {
 		p.add(wire.Frame{Type: wire.TypeSend, Text: chunk})
 	}
+}
+
+// split cuts a text into chunks for the far end, and no more of them than Plan sees to
+// be too many.
+func (p *planner) split(text string, room int) []string {
+	return splitUpTo(MaxFrames+1, text, p.View.Profile.MaxText, room)
 }
 
 // instead shows text in place of what was asked for; "" = there is none.
@@ -191,7 +204,7 @@ func (p *planner) edit(a Act) {
 	case room < minRoom:
 		p.note("update_message", "text", reasonTooLarge)
 	default:
-		chunks := split(text, p.View.Profile.MaxText, room)
+		chunks := p.split(text, room)
 		p.add(wire.Frame{Type: wire.TypeUpdateMessage, PreviewHandle: a.Handle, Text: chunks[0]})
 		for _, c := range chunks[1:] {
 			p.add(wire.Frame{Type: wire.TypeSend, Text: c})

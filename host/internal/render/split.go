@@ -1,6 +1,7 @@
 package render
 
 import (
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -17,12 +18,15 @@ const white = " \n\t\r"
 // alone is too large. Nothing but the white space at a cut is lost. There is
 // always at least one chunk. Fenced code that is cut is closed in the one chunk
 // and opened again in the next one.
-func split(text string, limit, room int) []string {
+func split(text string, limit, room int) []string { return splitUpTo(math.MaxInt, text, limit, room) }
+
+// splitUpTo is split, but that it ends after most chunks: the rest of the text is lost.
+func splitUpTo(most int, text string, limit, room int) []string {
 	if fitsWhole(text, limit, room) {
 		return []string{text}
 	}
 	s := splitter{text: text, limit: limit, room: room, fences: findFences(text, limit, room)}
-	for s.text != "" {
+	for s.text != "" && len(s.chunks) < most {
 		s.next()
 	}
 	if s.chunks == nil {

@@ -16,61 +16,90 @@ var errSplit = errors.New("found no JSON")
 // readObject splits a JSON object; null is none. The values are those of raw,
 // without a copy.
 func readObject(raw []byte) (object, error) {
+	o := object{}
+	err := eachField(raw, func(name string, value json.RawMessage) error {
+		o[name] = value
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// eachField calls take for each field of a JSON object, in their order. A name may
+// come more than once: the last one counts.
+func eachField(raw []byte, take func(name string, value json.RawMessage) error) error {
 	s := splitter{raw: raw}
 	if c := s.next(); c != '{' {
-		return nil, fmt.Errorf("found %s, expected an object", found(raw))
+		return fmt.Errorf("found %s, expected an object", found(raw))
 	}
 	s.at++
-	o := object{}
 	if s.next() == '}' {
-		return o, nil
+		return nil
 	}
 	for {
 		name := s.value()
 		if !isText(name) || s.next() != ':' {
-			return nil, errSplit
+			return errSplit
 		}
 		s.at++
 		value := s.value()
 		if len(value) == 0 {
-			return nil, errSplit
+			return errSplit
 		}
-		o[str(name)] = value
+		if err := take(str(name), value); err != nil {
+			return err
+		}
 		switch s.next() {
 		case ',':
 			s.at++
 		case '}':
-			return o, nil
+			return nil
 		default:
-			return nil, errSplit
+			return errSplit
 		}
 	}
 }
 
 // readArray splits a JSON array.
 func readArray(raw []byte) ([]json.RawMessage, error) {
+	list := []json.RawMessage{}
+	err := eachItem(raw, func(value json.RawMessage) error {
+		list = append(list, value)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// eachItem calls take for each value of a JSON array, in their order.
+func eachItem(raw []byte, take func(value json.RawMessage) error) error {
 	s := splitter{raw: raw}
 	if c := s.next(); c != '[' {
-		return nil, fmt.Errorf("found %s, expected an array", found(raw))
+		return fmt.Errorf("found %s, expected an array", found(raw))
 	}
 	s.at++
-	list := []json.RawMessage{}
 	if s.next() == ']' {
-		return list, nil
+		return nil
 	}
 	for {
 		value := s.value()
 		if len(value) == 0 {
-			return nil, errSplit
+			return errSplit
 		}
-		list = append(list, value)
+		if err := take(value); err != nil {
+			return err
+		}
 		switch s.next() {
 		case ',':
 			s.at++
 		case ']':
-			return list, nil
+			return nil
 		default:
-			return nil, errSplit
+			return errSplit
 		}
 	}
 }

@@ -1,6 +1,11 @@
 package agui
 
-import "github.com/pontoon-bridge/pontoon/sdk/message"
+import (
+	"context"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
 
 // Spoken is the run in which the texts are streamed, as far as they have come,
 // and then the message follows that they become.
@@ -17,6 +22,6 @@ func Spoken(streamed []string, m *message.Message) (raw string, err error) {
 
 // Decoded is what counts of a run's body.
 func Decoded(body []byte) (thread, run, id string, m message.Message, err error) {
-	in, err := decode(body)
+	in, err := decode(context.Background(), &intake.Body{JSON: body})
 	return in.thread, in.run, in.message.ID, in.message, err
 }

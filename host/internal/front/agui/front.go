@@ -16,6 +16,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -42,11 +43,12 @@ type Options struct {
 	Store       Ledger
 	Attachments *attach.Store
 	Hub         front.Hub
-	Pages       *paging.Pages // nil = one that only this front end reads through
-	Log         *slog.Logger  // nil = none
-	MaxRuns     int           // of one key at once; 0 = DefaultMaxRuns
-	RunTime     time.Duration // that a client may wait; 0 = DefaultRunTime
-	Heartbeat   time.Duration // 0 = DefaultHeartbeat
+	Pages       *paging.Pages  // nil = one that only this front end reads through
+	Bodies      *intake.Bodies // nil = one that only this front end reads through
+	Log         *slog.Logger   // nil = none
+	MaxRuns     int            // of one key at once; 0 = DefaultMaxRuns
+	RunTime     time.Duration  // that a client may wait; 0 = DefaultRunTime
+	Heartbeat   time.Duration  // 0 = DefaultHeartbeat
 }
 
 // Front is the front end of one host.
@@ -82,6 +84,9 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	}
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)
+	}
+	if f.Bodies == nil {
+		f.Bodies = intake.New(f.Log)
 	}
 	f.MaxRuns = cmp.Or(f.MaxRuns, DefaultMaxRuns)
 	f.RunTime = cmp.Or(f.RunTime, DefaultRunTime)

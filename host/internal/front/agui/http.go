@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -61,11 +62,11 @@ func holderOf(r *http.Request) auth.Holder {
 // run answers a RunAgentInput with the events of its run. What is wrong with the
 // request is a problem, and nothing is stored; what goes wrong later is an event.
 func (f *Front) run(w http.ResponseWriter, r *http.Request) error {
-	body, err := front.ReadBody(w, r, MaxBody)
+	body, err := front.ReadBody(f.Bodies, r, intake.Limits{Bytes: MaxBody})
 	if err != nil {
 		return err
 	}
-	run, err := f.Begin(r.Context(), holderOf(r), body)
+	run, err := f.begin(r.Context(), holderOf(r), body)
 	if err != nil {
 		return runRefusal(err)
 	}
@@ -92,7 +93,9 @@ func runRefusal(err error) error {
 	var bad *Bad
 	var refused *wire.Error
 	var failed *Failure
-	switch {
+	switch err := front.NoBody(err); {
+	case errors.As(err, new(*front.Refusal)):
+		return err
 	case errors.As(err, &bad):
 		return &front.Refusal{Status: http.StatusUnprocessableEntity, At: bad.At, Message: bad.Message}
 	case errors.Is(err, ErrDisabled):

@@ -10,7 +10,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -48,7 +50,14 @@ type Run struct {
 // Begin takes a run: its message is stored, and its turn begun, when Begin
 // returns. A message that was stored before is not stored again.
 func (f *Front) Begin(ctx context.Context, h auth.Holder, body []byte) (*Run, error) {
-	in, err := decode(body)
+	return f.begin(ctx, h, &intake.Body{JSON: body})
+}
+
+// begin is Begin for a body that was read. Its room is given back once the message
+// is stored.
+func (f *Front) begin(ctx context.Context, h auth.Holder, body *intake.Body) (*Run, error) {
+	defer body.Close()
+	in, err := decode(ctx, body)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +70,7 @@ func (f *Front) Begin(ctx context.Context, h auth.Holder, body []byte) (*Run, er
 		r.Close()
 		return nil, err
 	}
+	r.in.message = message.Message{ID: r.in.message.ID} // the turn has it: a run may take long
 	return r, nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
@@ -50,7 +51,8 @@ type Options struct {
 	Store       Ledger
 	Attachments *attach.Store
 	Hub         front.Hub
-	Pages       *paging.Pages // nil = one that only this front end reads through
+	Pages       *paging.Pages  // nil = one that only this front end reads through
+	Bodies      *intake.Bodies // nil = one that only this front end reads through
 	Agents      *agents.Agents
 	Secret      string        // that browsers' tokens are signed with; "" = no browser is let in
 	SyncTime    time.Duration // 0 = DefaultSyncTime
@@ -105,6 +107,9 @@ func Open(ctx context.Context, o Options) (*Front, error) {
 	}
 	if f.Log == nil {
 		f.Log = slog.New(slog.DiscardHandler)
+	}
+	if f.Bodies == nil {
+		f.Bodies = intake.New(f.Log)
 	}
 	if f.Now == nil {
 		f.Now = time.Now

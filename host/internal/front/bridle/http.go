@@ -10,6 +10,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	model "github.com/pontoon-bridge/pontoon/sdk/message/bridle"
@@ -144,11 +145,12 @@ func (h routes) read(w http.ResponseWriter, r *http.Request, u *user) (in model.
 			Status: http.StatusTooManyRequests, Message: fmt.Sprintf("more than %d messages a second: send it again later", postRate), Retry: time.Second,
 		}
 	}
-	body, err := front.ReadBody(w, r, MaxBody)
+	body, err := front.ReadBody(h.f.Bodies, r, intake.Limits{Bytes: MaxBody, Values: intake.MaxValues})
 	if err != nil {
 		return in, err
 	}
-	if in, err = model.Parse(body); err != nil {
+	defer body.Close()
+	if in, err = model.Parse(body.JSON); err != nil {
 		return in, refuse(http.StatusBadRequest, err.Error())
 	}
 	return in, nil

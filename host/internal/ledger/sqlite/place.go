@@ -58,6 +58,17 @@ func fresh(path string, keys []string) error {
 		ledger.ErrLost, path, strings.Join(left, ", "), filepath.Dir(path))
 }
 
+// CheckThere refuses a data directory whose database is missing or empty beside keys
+// of a host, with ErrLost.
+func CheckThere(dir string, keys []string) error {
+	path := filepath.Join(dir, File)
+	empty, err := missing(path)
+	if err != nil || !empty {
+		return err
+	}
+	return fresh(path, keys)
+}
+
 // missing reports that there is no database, or that its file is empty.
 func missing(path string) (bool, error) {
 	info, err := os.Stat(path)
@@ -82,11 +93,38 @@ func (h *health) lost() error {
 	case !os.SameFile(info, h.file):
 		return fmt.Errorf("%w: %s was replaced while the host ran: start it again", ledger.ErrLost, h.path)
 	}
+	for _, b := range h.beside {
+		info, err := os.Stat(b.path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, b.file) {
+			return fmt.Errorf("%w: %s was deleted or replaced while the host ran: start it again", ledger.ErrLogLost, b.path)
+		}
+	}
 	return nil
 }
 
-// watch ends the writer for good if the database is not there any more. It is run on
-// the writer's goroutine.
+// beside is a file that SQLite keeps beside the database, as long as anybody has it
+// open.
+type beside struct {
+	path string
+	file os.FileInfo
+}
+
+// keepBeside remembers the write-ahead log and its index. All connections of a host
+// are to use the same: who opens the database anew makes a log of its own if it is
+// not there, and nobody would find what was committed to the one before.
+func (h *health) keepBeside() error {
+	for _, end := range []string{"-wal", "-shm"} {
+		info, err := os.Stat(h.path + end)
+		if err != nil {
+			return fmt.Errorf("find the write-ahead log: %w", err)
+		}
+		h.beside = append(h.beside, beside{h.path + end, info})
+	}
+	return nil
+}
+
+// watch ends the writer for good if the database is not there any more. It is run
+// within a job, which is followed by saveLog.
 func (w *writer) watch() error {
 	if w.broken != nil {
 		return w.broken
@@ -96,6 +134,19 @@ func (w *writer) watch() error {
 		return nil
 	}
 	w.broken = fmt.Errorf("%w: %w", ledger.ErrUnavailable, err)
-	w.failed <- w.broken
+	if w.toSave = errors.Is(err, ledger.ErrLogLost); !w.toSave {
+		w.failed <- w.broken
+	}
 	return w.broken
+}
+
+// saveLog moves a write-ahead log that was deleted into the database: the writer has
+// it open still, and nothing that was stored is to be lost. No transaction may be
+// open.
+func (w *writer) saveLog() {
+	w.toSave = false
+	if err := w.db.checkpoint(truncate); err != nil {
+		w.broken = fmt.Errorf("%w: %w, and what the log holds could not be moved into the database: %w", ledger.ErrLost, w.broken, err)
+	}
+	w.failed <- w.broken
 }

@@ -51,6 +51,67 @@ func TestLostDatabaseIsNoticed(t *testing.T) {
 	}
 }
 
+// A write-ahead log that is deleted or replaced is noticed as well, and all that was
+// stored is in the database then: the writer has the log open still.
+func TestLostLogIsNoticed(t *testing.T) {
+	for name, lose := range map[string]func(path string) error{
+		"log deleted": func(path string) error { return os.Remove(path + "-wal") },
+		"log replaced": func(path string) error {
+			return errors.Join(os.WriteFile(path+".other", nil, 0o600), os.Rename(path+".other", path+"-wal"))
+		},
+		"index deleted": func(path string) error { return os.Remove(path + "-shm") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir)
+			defer func() { _ = s.Close() }()
+			_, chain := newChannel(t, s, "a")
+			c := recalled(t, s, chain, "c")
+			stored := 0
+			store := func() error {
+				err := commit(s, &ledger.Unit{Conversation: c, In: &ledger.Row{Text: "kept"}})
+				if err == nil {
+					stored++
+				}
+				return err
+			}
+			if err := store(); err != nil {
+				t.Fatal(err)
+			}
+			if err := lose(filepath.Join(dir, File)); err != nil {
+				t.Fatal(err)
+			}
+			await.Until(t, "messages are refused", func() bool { return store() != nil })
+			patient, cancel := context.WithTimeout(t.Context(), await.Limit)
+			defer cancel()
+			if err := s.Serve(patient); !errors.Is(err, ledger.ErrLogLost) || errors.Is(err, ledger.ErrLost) || !strings.Contains(err.Error(), filepath.Join(dir, File)+"-") {
+				t.Errorf("the host ends with: %v", err)
+			}
+			if err := s.Writable(); !errors.Is(err, ledger.ErrLogLost) {
+				t.Errorf("ready: %v", err)
+			}
+			// What a host has that is killed now: the database alone.
+			raw, err := os.ReadFile(filepath.Join(dir, File))
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := filepath.Join(t.TempDir(), File)
+			if err := os.WriteFile(copied, raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d, err := openSQL(copied, "rwc", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = d.Close() }()
+			found := 0
+			if err := d.QueryRowContext(t.Context(), "SELECT count(*) FROM message").Scan(&found); err != nil || found != stored {
+				t.Errorf("%d messages are there, %v, expected the %d that were stored", found, err, stored)
+			}
+		})
+	}
+}
+
 // Who asks whether messages can be stored is told at once.
 func TestLostDatabaseIsNotWritable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")

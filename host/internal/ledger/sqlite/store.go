@@ -115,14 +115,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 }
 
 func (s *Store) start(ctx context.Context, path string, o Options) error {
-	empty, err := missing(path)
-	if err != nil {
+	if err := CheckThere(filepath.Dir(path), o.Keys); err != nil {
 		return err
-	}
-	if empty {
-		if err := fresh(path, o.Keys); err != nil {
-			return err
-		}
 	}
 	// Made here, since the files that SQLite puts beside it take its mode.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -175,6 +169,9 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	}
 	if err := s.w.prepare(); err != nil {
 		return fmt.Errorf("prepare statements: %w", err)
+	}
+	if err := s.w.keepBeside(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = cancel

@@ -24,7 +24,9 @@ type health struct {
 	dir       string      // the data directory
 	path      string      // the database
 	file      os.FileInfo // of it, as it was opened
+	beside    []beside    // the files of SQLite beside it
 	broken    error       // why nothing is written any more; nil = it is
+	toSave    bool        // the log was deleted, and is to be moved into the database
 	failed    chan error
 	since     time.Time // when commits began to fail; zero = they work
 	reclaimed time.Time // when the log was last emptied to make room

@@ -208,6 +208,9 @@ func (w *writer) runJob(ctx context.Context, j job) error {
 		return w.broken
 	}
 	err := w.admin(ctx, j.run)
+	if w.toSave {
+		w.saveLog()
+	}
 	if err == nil && j.then != nil {
 		j.then()
 	}
