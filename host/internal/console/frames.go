@@ -82,6 +82,7 @@ func frameID(f api.Frame) string { return strconv.FormatInt(f.Seq, 10) }
 var verdicts = map[string]saying{
 	"accepted": {Word: "Accepted", Tone: good},
 	"refused":  {Word: "Refused", Tone: fault},
+	"ignored":  {Word: "Ignored", Tone: idle},
 	"written":  {Word: "Written", Tone: good},
 	"broken":   {Word: "Connection broke", Tone: fault},
 	"closed":   {Word: "Closed", Tone: idle},

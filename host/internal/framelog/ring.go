@@ -43,10 +43,11 @@ const (
 	Written                 // out: the transport took it
 	Broken                  // out: the write failed, whether it arrived is not known
 	Closed                  // out: the close frame, and why
+	Ignored                 // in: an acknowledgement of what was not in flight
 )
 
 func (v Verdict) String() string {
-	return [...]string{"accepted", "refused", "written", "broken", "closed"}[v]
+	return [...]string{"accepted", "refused", "written", "broken", "closed", "ignored"}[v]
 }
 
 // Frame is one that was recorded, as it may be shown.
