@@ -72,6 +72,14 @@ func (p Part) localFile(m member) (string, bool) {
 // At is the part with another url, behind everything else.
 func (p Part) At(url string) Part { return p.Without("url").with("url", url) }
 
+// Named is the part, if it is a file without a name, with this one.
+func (p Part) Named(name string) Part {
+	if p.Type != TypeFile || TextField(p.raw, "fileName") != "" {
+		return p
+	}
+	return p.Without("fileName").with("fileName", name)
+}
+
 // Without is the part without the keys, which are not type.
 func (p Part) Without(keys ...string) Part {
 	return p.drop(func(m member) bool { return slices.Contains(keys, m.key) })

@@ -37,3 +37,20 @@ func TestEdit(t *testing.T) {
 		t.Errorf("Without changed %s", got.Raw())
 	}
 }
+
+func TestNamed(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"type":"file","path":"/a/b.txt"}`:               `{"type":"file","path":"/a/b.txt","fileName":"b.txt"}`,
+		`{"type":"file","fileName":"","path":"/a/b.txt"}`: `{"type":"file","path":"/a/b.txt","fileName":"b.txt"}`,
+		`{"type":"file","fileName":"c","path":"/b.txt"}`:  `{"type":"file","fileName":"c","path":"/b.txt"}`,
+		`{"type":"vision","path":"/a/b.png"}`:             `{"type":"vision","path":"/a/b.png"}`,
+	} {
+		var p Part
+		if err := json.Unmarshal([]byte(raw), &p); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(p.Named("b.txt").Raw()); got != want {
+			t.Errorf("%s became %s, want %s", raw, got, want)
+		}
+	}
+}

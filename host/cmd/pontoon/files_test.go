@@ -162,7 +162,7 @@ func TestFilesFlag(t *testing.T) {
 	if status, text := send(good); status != 202 {
 		t.Fatalf("%d %s", status, text)
 	}
-	if file := p.next("send_file")["file"].(map[string]any); file["path"] != good || content(t, file) != "hello" {
+	if file := p.next("send_file")["file"].(map[string]any); file["path"] != good || file["filename"] != "a.txt" || content(t, file) != "hello" {
 		t.Errorf("came as %v", file)
 	}
 	if status, text := send(filepath.Join(other, "b.txt")); status != 422 || !strings.Contains(text, "that the operator named with pontoon serve --files DIR") {

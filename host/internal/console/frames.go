@@ -81,6 +81,7 @@ func frameID(f api.Frame) string { return strconv.FormatInt(f.Seq, 10) }
 // verdicts say what became of a frame.
 var verdicts = map[string]saying{
 	"accepted": {Word: "Accepted", Tone: good},
+	"repeated": {Word: "Repeated, not stored", Tone: warning},
 	"refused":  {Word: "Refused", Tone: fault},
 	"written":  {Word: "Written", Tone: good},
 	"broken":   {Word: "Connection broke", Tone: fault},

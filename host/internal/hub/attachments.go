@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -46,6 +47,12 @@ func (h *Hub) keep(ctx context.Context, owner string, m *message.Message) error 
 		}
 		if o.Path != "" {
 			links[strconv.Itoa(i)] = o.ID()
+		}
+		if path := message.TextField(p.Raw(), "path"); path != "" {
+			if &parts[0] == &m.Parts[0] {
+				parts = slices.Clone(parts) // the sender's stay as they are
+			}
+			parts[i] = p.Named(filepath.Base(path))
 		}
 	}
 	m.Parts = parts
