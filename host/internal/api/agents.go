@@ -85,8 +85,8 @@ func (s *server) agents() {
 	huma.Register(s.api, opens(auth.ScopeRead, wholeHost, operation("GET", "/agents", "list-agents", "Agents, oldest first", 200, 422)), s.listAgents)
 	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/agents", "create-agent", "Make an agent; the answer shows its key once", 201, 409, 422)), s.createAgent)
 	huma.Register(s.api, opens(auth.ScopeRead, wholeHost, operation("GET", "/agents/{id}", "get-agent", "One agent", 200, 404)), s.getAgent)
-	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("PATCH", "/agents/{id}", "update-agent", "Change fields of an agent and of its config, beside whoever changes others of them; takes effect immediately", 200, 404, 409, 412, 422)), s.updateAgent)
-	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 404, 409, 412)), s.deleteAgent)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("PATCH", "/agents/{id}", "update-agent", "Change fields of an agent and of its config, beside whoever changes others of them; takes effect immediately", 200, 400, 404, 409, 412, 422)), s.updateAgent)
+	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("DELETE", "/agents/{id}", "delete-agent", "Delete an agent with its keys", 204, 400, 404, 409, 412)), s.deleteAgent)
 }
 
 func (s *server) listAgentKinds(context.Context, *struct{}) (*body[agentKindList], error) {
@@ -177,7 +177,7 @@ func (s *server) updateAgent(ctx context.Context, in *struct {
 	defer s.agentChange.Unlock()
 	before := ""
 	row, err := ledger.Edit(ctx, s.changer(in.ID), func(row *ledger.Agent) (*ledger.Change, error) {
-		if err := s.check(ctx, in.IfMatch, row.ID, row.Version); err != nil {
+		if err := s.check(ctx, in.IfMatch, row.ID, s.agentTag(*row), row.Version); err != nil {
 			return nil, err
 		}
 		was := *row
@@ -217,7 +217,7 @@ func (s *server) deleteAgent(ctx context.Context, in *struct {
 	}
 	row, err := ledger.Edit(ctx, s.changer(in.ID), func(row *ledger.Agent) (*ledger.Change, error) {
 		by := s.by(ctx, "agent.delete", row.Name, nil)
-		return &by, s.check(ctx, in.IfMatch, row.ID, row.Version)
+		return &by, s.check(ctx, in.IfMatch, row.ID, s.agentTag(*row), row.Version)
 	}, remove)
 	if err != nil {
 		return nil, s.fault(err, "agent "+in.ID)
@@ -299,7 +299,7 @@ func (s *server) showAgent(r ledger.Agent) Agent {
 		fault = r.Fault.Error()
 	}
 	return Agent{
-		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt), ETag: tagOf(r.ID, r.Version),
+		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt), ETag: s.agentTag(r),
 		Away: away, AwaySince: when(since), Fault: fault,
 	}
 }

@@ -62,6 +62,7 @@ type Health struct {
 	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
 	AgentAwaySince *Time   `json:"agent_away_since" nullable:"true"`
 	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
+	Repeated       uint64  `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
 	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
 }
 
@@ -74,7 +75,7 @@ type PolicyBody struct {
 	Queue              *bool            `json:"queue,omitempty"`
 	AcceptCapabilities *[]string        `json:"accept_capabilities,omitempty"`
 	AllowUsers         *[]string        `json:"allow_users,omitempty"`
-	Profile            *wire.Profile    `json:"profile,omitempty"`
+	Profile            ProfileBody      `json:"profile,omitzero" nullable:"true" doc:"What is absent of it stays as it is; what is null, 0 or empty is as the adapter says. null = all of it is"`
 	QueueLimits        *QueueLimitsBody `json:"queue_limits,omitempty" doc:"What is absent of it stays as it is; 0 = the host's default"`
 	RetentionDays      *int             `json:"retention_days,omitempty" minimum:"0" maximum:"36500" doc:"Older messages are deleted; 0 = none"`
 	RateLimit          *int             `json:"rate_limit,omitempty" minimum:"0" maximum:"1000000" doc:"Frames a second that the adapter may send; 0 = 20,000"`
@@ -111,8 +112,8 @@ func (s *server) channels() {
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422)), s.listChannels)
 	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422)), s.createChannel)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404)), s.getChannel)
-	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change fields of a channel, beside whoever changes others of them; takes effect immediately", 200, 404, 409, 412, 422)), s.updateChannel)
-	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 404, 409, 412)), s.deleteChannel)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change fields of a channel, beside whoever changes others of them; takes effect immediately", 200, 400, 404, 409, 412, 422)), s.updateChannel)
+	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("DELETE", "/channels/{id}", "delete-channel", "Delete a channel with its tokens and messages", 204, 400, 404, 409, 412)), s.deleteChannel)
 }
 
 type kindList struct {
@@ -158,7 +159,7 @@ func (s *server) createChannel(ctx context.Context, in *body[createBody]) (*tagg
 	if in.Body.Name == nil {
 		return nil, field(422, "body.name", "absent, expected "+config.NameRule, "")
 	}
-	if err := s.apply(&row, in.Body.PolicyBody); err != nil {
+	if err := s.apply(ctx, &row, in.Body.PolicyBody); err != nil {
 		return nil, err
 	}
 	token, stored, err := s.first(ledger.ChannelToken, in.Body.Token, forChannel)
@@ -189,7 +190,7 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 	Body PolicyBody
 }) (*tagged[Channel], error) {
 	row, err := ledger.Edit(ctx, s.finder(in.ID), func(row *ledger.Channel) (*ledger.Change, error) {
-		if err := s.check(ctx, in.IfMatch, row.ID, row.Version); err != nil {
+		if err := s.check(ctx, in.IfMatch, row.ID, channelTag(*row), row.Version); err != nil {
 			return nil, err
 		}
 		if n := in.Body.Name; n != nil && *n != row.Name && holderOf(ctx).Limited() { // which names are taken is not for it to know
@@ -197,7 +198,7 @@ func (s *server) updateChannel(ctx context.Context, in *struct {
 		}
 		by := s.by(ctx, "channel.update", row.Name, nil)
 		before := auth.PolicyOf(*row)
-		if err := s.apply(row, in.Body); err != nil {
+		if err := s.apply(ctx, row, in.Body); err != nil {
 			return nil, err
 		}
 		if by.Before, by.After = auth.Diff(before, auth.PolicyOf(*row)); by.After == nil {
@@ -245,7 +246,7 @@ func (s *server) deleteChannel(ctx context.Context, in *struct {
 			return nil, huma.Error409Conflict("channel " + row.Name + " is built in: disable it instead")
 		}
 		by := s.by(ctx, "channel.delete", row.Name, map[string]string{"id": row.ID})
-		return &by, s.check(ctx, in.IfMatch, row.ID, row.Version)
+		return &by, s.check(ctx, in.IfMatch, row.ID, channelTag(*row), row.Version)
 	}, remove)
 	if err != nil {
 		return nil, s.fault(err, "channel "+in.ID)
@@ -280,7 +281,7 @@ func (s *server) findPage(ctx context.Context, ref ChannelRef, p Page) (ledger.C
 }
 
 // apply checks what was asked for and puts it into the row.
-func (s *server) apply(row *ledger.Channel, b PolicyBody) error {
+func (s *server) apply(ctx context.Context, row *ledger.Channel, b PolicyBody) error {
 	if b.Name != nil {
 		if err := checkName(*b.Name); err != nil {
 			return err
@@ -289,7 +290,7 @@ func (s *server) apply(row *ledger.Channel, b PolicyBody) error {
 	}
 	set(&row.Enabled, b.Enabled)
 	set(&row.Queue, b.Queue)
-	set(&row.Profile, (*ledger.Profile)(b.Profile))
+	row.Profile = b.Profile.over(row.Profile)
 	if l := b.QueueLimits; l != nil {
 		set(&row.Limits.TTLSeconds, l.TTLSeconds)
 		set(&row.Limits.Length, l.Length)
@@ -297,7 +298,7 @@ func (s *server) apply(row *ledger.Channel, b PolicyBody) error {
 	}
 	set(&row.Retention, b.RetentionDays)
 	set(&row.Rate, b.RateLimit)
-	if err := s.applyAgents(row, b); err != nil {
+	if err := s.applyAgents(ctx, row, b); err != nil {
 		return err
 	}
 	if b.AcceptCapabilities != nil {
@@ -316,18 +317,22 @@ func (s *server) apply(row *ledger.Channel, b PolicyBody) error {
 	return nil
 }
 
-func (s *server) applyAgents(row *ledger.Channel, b PolicyBody) error {
+func (s *server) applyAgents(ctx context.Context, row *ledger.Channel, b PolicyBody) error {
 	names := s.Hub.AgentNames()
+	expected := "expected " + strings.Join(names, ", ")
+	if holderOf(ctx).Limited() { // who may not list the agents is not told their names
+		expected = "found no agent of this name"
+	}
 	if b.Agent != nil {
 		if !slices.Contains(names, *b.Agent) {
-			return field(422, "body.agent", "expected "+strings.Join(names, ", "), *b.Agent)
+			return field(422, "body.agent", expected, clip(*b.Agent))
 		}
 		row.Agent = *b.Agent
 	}
 	if b.Agents != nil {
 		for i, a := range *b.Agents {
 			if !slices.Contains(names, a) {
-				return field(422, fmt.Sprintf("body.agents[%d]", i), "expected "+strings.Join(names, ", "), a)
+				return field(422, fmt.Sprintf("body.agents[%d]", i), expected, clip(a))
 			}
 		}
 		row.Agents = *b.Agents
@@ -379,7 +384,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting}
+	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, Repeated: s.Hub.Repeated(r.Key)}
 	if id := last.LastIn; id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}
@@ -395,7 +400,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	h.LastAckAt = when(acked)
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
-		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: tagOf(r.ID, r.Version),
+		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: channelTag(r),
 	}, nil
 }
 

@@ -2,10 +2,13 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,31 +53,60 @@ const maxChanges = 50
 // deleted does not match its successor of the same name.
 func tagPrefix(id string) string { return id[:min(8, len(id))] + "-" }
 
-// tagOf is the entity tag of a version of a channel or agent.
-func tagOf(id string, version int64) string {
-	return `"` + tagPrefix(id) + strconv.FormatInt(version, 10) + `"`
+// tagOf is the entity tag of a version of a channel or agent. content is what it shows:
+// after a backup was restored versions are counted again, and the tag of one from before
+// must not match another content.
+func tagOf(id string, version int64, content any) string {
+	b, _ := json.Marshal(content) // what can't be written is told apart by its version alone
+	sum := sha256.Sum256(b)
+	return `"` + tagPrefix(id) + hex.EncodeToString(sum[:6]) + "-" + strconv.FormatInt(version, 10) + `"`
 }
 
-// known is the newest version of a channel or agent that the request names; 0 = it
-// names others only. any: whichever it is.
-func (m IfMatch) known(id string) (version int64, any bool) {
+func channelTag(r ledger.Channel) string { return tagOf(r.ID, r.Version, auth.PolicyOf(r)) }
+
+func (s *server) agentTag(r ledger.Agent) string { return tagOf(r.ID, r.Version, s.auditAgent(r)) }
+
+// formed is an error of a header that names no tag as this host gives them: a request
+// that was never meant for a version must not be told that somebody changed something.
+func (m IfMatch) formed() error {
 	for tag := range strings.SplitSeq(m.IfMatch, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" {
+		switch tag = strings.TrimSpace(tag); {
+		case m.IfMatch == "" || tag == "*":
+		case strings.HasPrefix(tag, "W/"):
+			return field(http.StatusBadRequest, "header.If-Match", "found a weak tag, which never matches (RFC 9110, 13.1.1): expected the ETag as this host gave it", clip(tag))
+		case !givenTag.MatchString(tag):
+			return field(http.StatusBadRequest, "header.If-Match", "found no tag that this host gives, expected an ETag as it was answered, in quotes, or *", clip(tag))
+		}
+	}
+	return nil
+}
+
+// givenTag is the form of tagOf.
+var givenTag = regexp.MustCompile(`^"[0-9A-Za-z]{1,8}-(?:[0-9a-f]{12}-)?[0-9]+"$`)
+
+// known is the newest version of a channel or agent that the request names; 0 = it
+// names others only. matches: it names this tag, or whichever there is.
+func (m IfMatch) known(id, now string) (version int64, matches bool) {
+	for tag := range strings.SplitSeq(m.IfMatch, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || tag == now {
 			return 0, true
 		}
 		if n, ok := strings.CutPrefix(strings.Trim(tag, `"`), tagPrefix(id)); ok {
-			v, _ := strconv.ParseInt(n, 10, 64)
+			v, _ := strconv.ParseInt(n[strings.LastIndexByte(n, '-')+1:], 10, 64)
 			version = max(version, v)
 		}
 	}
 	return version, m.IfMatch == ""
 }
 
-// check is nil if the request may change this version; else it is a problem that says
-// what has changed since the version that it knows.
-func (s *server) check(ctx context.Context, m IfMatch, id string, version int64) error {
-	known, any := m.known(id)
-	if any || known == version {
+// check is nil if the request may change this version, which has this tag; else it is a
+// problem that says what has changed since the version that it knows.
+func (s *server) check(ctx context.Context, m IfMatch, id, tag string, version int64) error {
+	if err := m.formed(); err != nil {
+		return err
+	}
+	known, matches := m.known(id, tag)
+	if matches {
 		return nil
 	}
 	var changes []ledger.Change
@@ -86,9 +118,12 @@ func (s *server) check(ctx context.Context, m IfMatch, id string, version int64)
 	}
 	h := holderOf(ctx)
 	named := h.May(auth.ScopeAdmin) && !h.Limited() // as for the audit log
-	p := &staleProblem{ETag: tagOf(id, version), Changes: []Changed{}}
+	p := &staleProblem{ETag: tag, Changes: []Changed{}}
 	p.Status, p.Title = http.StatusPreconditionFailed, http.StatusText(http.StatusPreconditionFailed)
 	p.Detail = "header.If-Match: it was changed since the version that you know: read it again"
+	if known >= version {
+		p.Detail = "header.If-Match: it is another one than the one that you know, since a backup was restored: read it again"
+	}
 	seen := map[string]bool{}
 	for _, c := range changes {
 		one := Changed{At: timeOf(c.At), Action: c.Action, Before: orNull(c.Before), After: orNull(c.After)}

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
@@ -62,12 +63,21 @@ func TestIfMatch(t *testing.T) {
 			if got := h.Must(nil, "GET", one, "").Header.Get("ETag"); got != second {
 				t.Errorf("a refused change makes version %s of %s", got, second)
 			}
-			for _, tag := range []string{second, "*", `"x", ` + second} {
+			other := `"00000000-000000000000-1"`
+			for _, tag := range []string{second, "*", other + `, ` + second} {
 				h.Must(nil, "PATCH", one, c.first, "If-Match", tag)
 			}
-			for _, tag := range []string{`"x"`, "W/" + second, strings.Replace(second, "-", "-9", 1), strings.Trim(second, `"`) + "x"} {
+			at := strings.LastIndexByte(second, '-')
+			for _, tag := range []string{other, second[:at] + "-9" + second[at+1:]} {
 				if a := h.Request(h.Key, "PATCH", one, c.second, "If-Match", tag); a.Status != 412 {
 					t.Errorf("If-Match: %s is answered with %d", tag, a.Status)
+				}
+			}
+			for tag, want := range map[string]string{
+				"foo": "expected an ETag as it was answered", `"x"`: "expected an ETag as it was answered", strings.Trim(second, `"`): "in quotes", "W/" + second: "weak tag, which never matches",
+			} {
+				if a := h.Request(h.Key, "PATCH", one, c.second, "If-Match", tag); a.Status != 400 || !strings.Contains(a.Body, want) {
+					t.Errorf("If-Match: %s is answered with %d %s", tag, a.Status, a.Body)
 				}
 			}
 			third := h.Must(nil, "PATCH", one, c.second, "If-Match", second).Header.Get("ETag")
@@ -91,5 +101,77 @@ func TestIfMatchOfLimitedKey(t *testing.T) {
 	a := h.Request(key.Key, "PATCH", "/channels/c", `{"rate_limit":8}`, "If-Match", old)
 	if a.Status != 412 || !strings.Contains(a.Body, "was changed to 7 at") || strings.Contains(a.Body, "admin") {
 		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
+// A restored backup counts versions again: the tag of what was there before does not
+// match another content with the same number.
+func TestIfMatchAfterRestore(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t, words)
+	h.Must(nil, "POST", "/channels", `{"name":"c"}`)
+	h.Must(nil, "POST", "/agents", `{"name":"a","kind":"words","config":{"x":0}}`)
+	tags := func(h *hosttest.Host, rate, x string) map[string]string {
+		return map[string]string{
+			"/channels/c": h.Must(nil, "PATCH", "/channels/c", `{"rate_limit":`+rate+`}`).Header.Get("ETag"),
+			"/agents/a":   h.Must(nil, "PATCH", "/agents/a", `{"config":{"x":`+x+`}}`).Header.Get("ETag"),
+		}
+	}
+	backup := t.TempDir()
+	unlock := hosttest.LockStore(t, h.Dir)
+	err := os.CopyFS(backup, os.DirFS(h.Dir))
+	unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := tags(h, "7", "1")
+	h.Stop()
+	restored := hosttest.Start(t, words, func(s *hosttest.Setup) { s.Dir = backup })
+	after := tags(restored, "8", "2")
+	for path, tag := range before {
+		if a := restored.Request(restored.Key, "DELETE", path, "", "If-Match", tag); a.Status != 412 || tag == after[path] {
+			t.Errorf("%s: the tag %s from before the restore is answered with %d; it is %s now", path, tag, a.Status, after[path])
+		}
+	}
+}
+
+// A profile is changed field by field, and null takes one back.
+func TestProfileMerges(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	h.Must(nil, "POST", "/channels", `{"name":"c"}`)
+	for _, c := range []struct{ patch, want string }{
+		{`{"profile":{"max_text":100}}`, `{"max_text":100}`},
+		{`{"profile":{"markdown":"none"}}`, `{"max_text":100,"markdown":"none"}`},
+		{`{"profile":{"max_buttons":3,"max_text":0}}`, `{"markdown":"none","max_buttons":3}`},
+		{`{"profile":{"markdown":null}}`, `{"max_buttons":3}`},
+		{`{"profile":{}}`, `{"max_buttons":3}`},
+		{`{"rate_limit":5}`, `{"max_buttons":3}`},
+		{`{"profile":null}`, `{}`},
+	} {
+		var got struct{ Profile json.RawMessage }
+		if h.Must(&got, "PATCH", "/channels/c", c.patch); string(got.Profile) != c.want {
+			t.Errorf("%s makes %s, want %s", c.patch, got.Profile, c.want)
+		}
+	}
+	for _, wrong := range []string{`{"profile":{"max_text":-1}}`, `{"profile":{"markdown":"bold"}}`, `{"profile":{"colour":1}}`} {
+		h.Operator("PATCH", "/channels/c", wrong, 422)
+	}
+}
+
+// A key that may not list the agents learns none of their names from an error.
+func TestAgentsAreNotTold(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t, words)
+	h.Must(nil, "POST", "/channels", `{"name":"c"}`)
+	h.Must(nil, "POST", "/agents", `{"name":"hidden-one","kind":"words","config":{}}`)
+	key := h.NewKey("k", `"scopes":["manage","read"],"channels":["c"]`)
+	for _, body := range []string{`{"agent":"zzz"}`, `{"agents":["zzz"]}`} {
+		if status, text := h.As(key, "PATCH", "/channels/c", body); status != 422 || strings.Contains(text, "hidden-one") || strings.Contains(text, "echo") {
+			t.Errorf("%s: %d %s", body, status, text)
+		}
+		if _, text := h.Ask("PATCH", "/channels/c", body); !strings.Contains(text, "hidden-one") {
+			t.Errorf("the operator is told %s", text)
+		}
 	}
 }

@@ -35,6 +35,9 @@ func (n *Session) record(frame []byte, in *wire.Inbound, err *wire.Error) {
 	ring.Record(n.conn.Heard(), framelog.In, frame, framelog.Accepted, "", register)
 }
 
+// Repeated implements hub.Repeater.
+func (n *Session) Repeated(ref string) { n.frames.Load().Repeat(ref) }
+
 // recordSent keeps frames that were written, from at on.
 func (n *Session) recordSent(at time.Time, all [][]byte, err error) {
 	ring := n.frames.Load()

@@ -100,6 +100,8 @@ func (f channelForm) policy() (map[string]any, *Problem) {
 	}
 	if m := f.Get("profile.markdown"); m != "" {
 		put(body, "profile.markdown", m)
+	} else if f.Has("profile.markdown") {
+		put(body, "profile.markdown", nil) // as the adapter says
 	}
 	if len(faults) > 0 {
 		return nil, &Problem{Status: http.StatusUnprocessableEntity, Errors: faults}

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -83,7 +84,7 @@ func (c *console) routes() *routes {
 		panic("console: " + err.Error()) // the directory is embedded under this name
 	}
 	mux := &routes{ServeMux: http.NewServeMux()}
-	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path+"static/", cached(http.FileServerFS(files))))
+	mux.Handle("GET "+Path+"static/", http.StripPrefix(Path+"static/", cached(served(files))))
 	c.overview(mux)
 	c.channels(mux)
 	c.adapters(mux)
@@ -208,6 +209,20 @@ func protect(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 		next.ServeHTTP(w, r)
+	})
+}
+
+// served are the files that pages ask for: no list of them, and not what is beside
+// them for who works on them.
+func served(files fs.FS) http.Handler {
+	serve := http.FileServerFS(files)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, err := fs.Stat(files, r.URL.Path)
+		if err != nil || info.IsDir() || strings.HasSuffix(r.URL.Path, ".md") {
+			http.NotFound(w, r)
+			return
+		}
+		serve.ServeHTTP(w, r)
 	})
 }
 

@@ -85,3 +85,17 @@ func FuzzLocal(f *testing.F) {
 		}
 	})
 }
+
+// Pages get their files; nobody gets a list of them, or what is beside them.
+func TestStatic(t *testing.T) {
+	h := New(Options{API: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler), Version: "test", Now: time.Now})
+	for name, want := range map[string]int{"app.css": 200, "htmx.min.js": 200, "": 404, "README.md": 404, "none.js": 404, ".": 404, "../static": 404} {
+		r := httptest.NewRequest("GET", Path+"static/", nil)
+		r.URL.Path += name
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want && (want != 404 || w.Code/100 != 3) {
+			t.Errorf("%q: %d, expected %d", name, w.Code, want)
+		}
+	}
+}

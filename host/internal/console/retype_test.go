@@ -101,3 +101,20 @@ func TestTokenIsTypedAgain(t *testing.T) {
 		t.Errorf("%d %s", v.status, v.text())
 	}
 }
+
+// A profile's field that is chosen to be as the adapter says is so from then on.
+func TestMarkdownIsTakenBack(t *testing.T) {
+	v := visit(t)
+	v.Make("red", `,"profile":{"markdown":"none","max_text":5}`)
+	v.open("channels/red/edit")
+	v.send("/edit", map[string]string{"profile.markdown": ""})
+	var ch struct {
+		Profile struct {
+			Markdown string
+			MaxText  int `json:"max_text"`
+		}
+	}
+	if v.Must(&ch, "GET", "/channels/red", ""); ch.Profile.Markdown != "" || ch.Profile.MaxText != 5 {
+		t.Errorf("%d, saved %+v", v.status, ch)
+	}
+}

@@ -3,6 +3,7 @@
 package framelog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"slices"
@@ -43,11 +44,12 @@ const (
 	Written                 // out: the transport took it
 	Broken                  // out: the write failed, whether it arrived is not known
 	Closed                  // out: the close frame, and why
+	Repeated                // in: the channel has had a message of its id, and it was not stored
 	Ignored                 // in: an acknowledgement of what was not in flight
 )
 
 func (v Verdict) String() string {
-	return [...]string{"accepted", "refused", "written", "broken", "closed", "ignored"}[v]
+	return [...]string{"accepted", "refused", "written", "broken", "closed", "repeated", "ignored"}[v]
 }
 
 // Frame is one that was recorded, as it may be shown.
@@ -189,6 +191,32 @@ func (r *Ring) Record(at time.Time, d Direction, frame []byte, v Verdict, code w
 	r.last++
 	r.sizes[r.last%Most] = uint16(len(buf)) // to look for it in the buffer would miss the processor's cache
 	r.wake()
+}
+
+// Repeat gives the newest accepted frame with this message_id the verdict Repeated, if
+// it is kept as it came.
+func (r *Ring) Repeat(ref string) {
+	if r == nil || ref == "" {
+		return
+	}
+	quoted := []byte(`"` + ref + `"`) // an id that JSON writes another way is not found
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.to
+	for i := range int64(r.n) {
+		if at == 0 { // those before it are at the end of buf
+			at = r.end
+		}
+		size := int(r.sizes[(r.last-i)%Most])
+		if at -= size; at < 0 {
+			return
+		}
+		e := r.buf[at : at+size]
+		if Direction(e[14]) == In && Verdict(e[15]) == Accepted && bytes.Contains(e[header:], quoted) {
+			e[15] = byte(Repeated)
+			return
+		}
+	}
 }
 
 func codeByte(c wire.Code) byte {

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -82,6 +83,9 @@ type Attachment struct {
 	id      int64     // of all attachments of the process; never 0
 	view    wire.View // guarded by the channel's mutex
 	refused bool      // guarded by the channel's mutex; the port takes no more and is about to go
+
+	compared int         // guarded by the channel's mutex: repeats, see repeat
+	warned   atomic.Bool // of a repeat that says something else
 }
 
 // Attach puts a port into the channel's slot. What the one before had not

@@ -33,7 +33,9 @@ func (f *inbound) done(r ledger.Result) {
 		if f.turn != nil {
 			f.conv.turns--
 		}
-		if !kept {
+		if kept {
+			f.repeat(ch)
+		} else {
 			ch.count().Refused++
 		}
 		ch.release(f.conv)
@@ -45,6 +47,9 @@ func (f *inbound) done(r ledger.Result) {
 	if !kept {
 		f.a.port.Settled(f.ref, refusal())
 		return
+	}
+	if p, ok := f.a.port.(Repeater); ok && r.Err != nil {
+		p.Repeated(f.ref)
 	}
 	r.Later(f.a.port)
 	if c.hub.Events.wanted() {

@@ -34,6 +34,7 @@ var (
 	messages       = counter("messages_total", "Messages that were stored.", "channel", "direction")
 	outcomes       = counter("message_outcomes_total", "What became of messages. One that was sent may fail later.", "channel", "direction", "state", "reason")
 	refused        = counter("messages_refused_total", "Messages of adapters that were not stored, since the disk took nothing.", "channel")
+	repeated       = counter("messages_repeated_total", "Messages of adapters that were acknowledged and not stored, since the channel has had one of their message_id.", "channel")
 	limited        = counter("rate_limited_frames_total", "Frames of adapters over their channel's rate, which were refused.", "channel")
 	ignored        = counter("ignored_acknowledgements_total", "Acknowledgements of adapters for messages that were not in flight.", "channel")
 	latency        = gauge("delivery_latency_seconds", "How long messages took to the far end, from the commit: acknowledged, or written to an adapter that does not acknowledge.", "channel")
