@@ -88,12 +88,15 @@ type Body struct {
 // The error is a *Refusal, or that of the request's context.
 func (b *Bodies) Read(r *http.Request, l Limits) (*Body, error) {
 	if r.ContentLength > l.Bytes {
-		discard(r)
+		discard(r, discardBytes)
 		return nil, tooLarge(l.Bytes)
 	}
 	body := &Body{of: b}
 	if err := body.fill(r, l.Bytes); err != nil {
 		body.Close()
+		if full, ok := errors.AsType[*Refusal](err); ok && full.Retry > 0 {
+			discard(r, l.Bytes)
+		}
 		return nil, err
 	}
 	switch e := measure(body.JSON, l.Values); {
@@ -141,22 +144,25 @@ func (body *Body) fill(r *http.Request, most int64) (err error) {
 	return err
 }
 
-// What is read of a body that is too large: who is still sending when the connection is
+// What is read of a body that is refused: who is still sending when the connection is
 // closed does not see the answer.
 const (
-	discardBytes = medium
+	discardBytes = medium // of one that is too large
 	discardTime  = 5 * time.Second
 )
 
-func discard(r *http.Request) {
-	if r.ContentLength > discardBytes {
+// discard reads a body of at most so many bytes to its end.
+func discard(r *http.Request, most int64) {
+	if r.ContentLength > most {
 		return
 	}
 	until, room := time.Now().Add(discardTime), make([]byte, 8<<10)
-	for time.Now().Before(until) {
-		if _, err := r.Body.Read(room); err != nil {
+	for time.Now().Before(until) && most > 0 {
+		n, err := r.Body.Read(room)
+		if err != nil {
 			return
 		}
+		most -= int64(n)
 	}
 }
 

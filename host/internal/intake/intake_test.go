@@ -105,8 +105,12 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refused *Refusal
-	if _, err := b.Read(large(), Limits{4 * medium, 0}); !errors.As(err, &refused) || refused.Status != 503 || refused.Retry == 0 {
+	second := large()
+	if _, err := b.Read(second, Limits{4 * medium, 0}); !errors.As(err, &refused) || refused.Status != 503 || refused.Retry == 0 {
 		t.Errorf("without room: %v", err)
+	}
+	if n, err := io.Copy(io.Discard, second.Body); n != 0 || err != nil {
+		t.Errorf("%d bytes of the refused body are not read, and its client does not see the answer: %v", n, err)
 	}
 	if body, err := b.Read(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}")), Limits{medium, 10}); err != nil {
 		t.Error("a short one:", err)
