@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -249,23 +250,20 @@ func TestMemoryLargeMessages(t *testing.T) {
 	h.seed()
 	h.kept("messages sent")
 
-	atOnce(t, 20, func(i int) error {
-		n, pages, err := h.walk("/api/v1/channels/c/messages?limit=50&conversation_id=c"+strconv.Itoa(i%talks), h.key, "session_key")
+	atOnce(t, talks, func(i int) error {
+		n, pages, err := h.walk("/api/v1/channels/c/messages?limit=50&conversation_id=c"+strconv.Itoa(i), h.key, "session_key")
 		if err == nil && (n != perTalk || pages < 2) {
 			err = fmt.Errorf("%d messages on %d pages", n, pages)
 		}
 		return err
 	})
 	h.kept("pages")
-	atOnce(t, 8, func(int) error {
-		return h.get("/api/v1/search?limit=500&q=long", h.key, nil, func(body io.Reader) error {
-			_, err := io.Copy(io.Discard, body)
-			return err
-		})
-	})
-	h.kept("searches")
+	for _, path := range []string{"/channels/c/messages?limit=500", "/search?limit=500&q=long", "/events", "/events?channel=c"} {
+		h.deaf(path, first.ID)
+		h.kept("deaf readers of " + path)
+	}
 	for _, only := range []string{"", "?channel=c"} {
-		atOnce(t, 5, func(int) error { return h.resume(only, first.ID, talks*perTalk) })
+		atOnce(t, 2, func(int) error { return h.resume(only, first.ID, talks*perTalk) })
 		h.kept("event streams" + only)
 	}
 
@@ -331,6 +329,25 @@ func (r *reader) say(conversation, text string) {
 	if err := r.conn.WriteJSON(frame{"type": "message", "conversation_id": conversation, "user_id": "alice", "text": text}); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// deaf asks many times at once, and reads no more than the first byte of what it is
+// answered, until each is answered.
+func (h *tight) deaf(path, lastEvent string) {
+	atOnce(h.t, 60, func(int) error {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+		if err != nil {
+			return err
+		}
+		h.t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		if _, err := fmt.Fprintf(conn, "GET /api/v1%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nLast-Event-ID: %s\r\n\r\n", path, h.key, lastEvent); err != nil {
+			return err
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(await.Limit))
+		_, err = io.ReadFull(conn, make([]byte, 1))
+		return err
+	})
 }
 
 // resume reads a stream of events from behind a message until it has as many

@@ -72,7 +72,7 @@ func TestMemoryBodies(t *testing.T) {
 		{"channels with a list", "/channels", `{"name":` + list("{}", 300_000) + `}`, 60, 400},
 		{"messages to render", "/render", `{"message":{"parts":` + list(card, 89) + `},"capabilities":["card"]}`, 40, 400},
 		{"runs with many contents", "/agent/run", run(list(`{"type":"text","text":"a"}`, 400_000), ""), 16, 413},
-		{"runs with a long text", "/agent/run", run(`"`+strings.Repeat("a", 15<<20)+`"`, ""), 16, 413},
+		{"runs with a long text", "/agent/run", run(`"`+strings.Repeat("a", 15<<20)+`"`, ""), 32, 413},
 		{"runs with props", "/agent/run", run(`"a"`, `,"forwardedProps":`+list(`{"a":[1]}`, 1_300_000)), 16, 413},
 		{"runs with a state", "/agent/run", run(`"a"`, `,"state":`+list(`{"a":[1]}`, 1_300_000)), 16, 200},
 	} {
