@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -74,6 +75,9 @@ func checkData(dir string) []finding {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := tryWrite(nearest(dir)); err != nil {
+			return []finding{{checkFail, "data directory", dir + " is not there, nor can be made: " + err.Error()}}
+		}
 		return []finding{{checkWarn, "data directory", dir + " is not there yet: the first start makes it"}}
 	case err != nil:
 		return []finding{{checkFail, "data directory", err.Error()}}
@@ -81,23 +85,48 @@ func checkData(dir string) []finding {
 		return []finding{{checkFail, "data directory", dir + " is not a directory"}}
 	}
 	found := []finding{{checkOK, "data directory", dir}}
-	probe, err := os.CreateTemp(dir, ".doctor-")
-	if err == nil {
-		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
-	}
-	if err != nil {
+	if err := tryWrite(dir); err != nil {
 		found[0] = finding{checkFail, "data directory", "not writable: " + err.Error()}
 	}
-	key, err := os.Stat(filepath.Join(dir, auth.KeyFile))
-	switch {
-	case err != nil:
-		found = append(found, finding{checkWarn, "admin key", err.Error()})
-	case key.Mode().Perm()&0o077 != 0:
-		found = append(found, finding{checkFail, "admin key", fmt.Sprintf("mode %o, expected 600: others can read it", key.Mode().Perm())})
-	default:
-		found = append(found, finding{checkOK, "admin key", fmt.Sprintf("mode %o", key.Mode().Perm())})
-	}
+	found = append(found, checkKey(dir))
 	return append(found, checkModes(dir, info)...)
+}
+
+// nearest is the directory in which dir would be made.
+func nearest(dir string) string {
+	for {
+		above := filepath.Dir(dir)
+		if _, err := os.Stat(above); err == nil || above == dir {
+			return above
+		}
+		dir = above
+	}
+}
+
+// tryWrite makes a file in dir and removes it.
+func tryWrite(dir string) error {
+	probe, err := os.CreateTemp(dir, ".doctor-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
+// checkKey looks at the operator's key.
+func checkKey(dir string) finding {
+	const what = "admin key"
+	_, err := auth.ReadKey(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return finding{checkWarn, what, filepath.Join(dir, auth.KeyFile) + " is not there: a start makes one"}
+	}
+	key, gone := os.Stat(filepath.Join(dir, auth.KeyFile))
+	switch err := cmp.Or(err, gone); {
+	case err != nil:
+		return finding{checkFail, what, err.Error()}
+	case key.Mode().Perm()&0o077 != 0:
+		return finding{checkFail, what, fmt.Sprintf("mode %o, expected 600: others can read it", key.Mode().Perm())}
+	}
+	return finding{checkOK, what, fmt.Sprintf("mode %o", key.Mode().Perm())}
 }
 
 // kept are the files of a data directory that are for the host alone.

@@ -12,7 +12,6 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/disk"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
@@ -36,7 +35,9 @@ func checkStorage(ctx context.Context, dir string) []finding {
 	}
 	found := []finding{checkSpace(dir), checkFileSystem(dir)}
 	found = append(found, checkDatabase(ctx, dir, checkPatience)...)
-	if files, bytes, all := weigh(filepath.Join(dir, attach.Dir)); files > 0 {
+	if err := attach.Check(dir); err != nil {
+		found = append(found, finding{checkFail, "attachments", err.Error()})
+	} else if files, bytes, all := weigh(filepath.Join(dir, attach.Dir)); files > 0 {
 		more := ""
 		if !all {
 			more = "more than "
@@ -74,10 +75,10 @@ func checkSpace(dir string) finding {
 
 // checkDatabase reads the database, also while a host writes to it.
 func checkDatabase(ctx context.Context, dir string, patience time.Duration) []finding {
-	if err := sqlite.CheckThere(dir, hostKeys); errors.Is(err, ledger.ErrLost) {
+	if err := checkPlace(dir); err != nil {
 		return []finding{{checkFail, "database", err.Error()}}
 	}
-	i, err := sqlite.Inspect(ctx, dir, patience)
+	i, err := sqlite.Inspect(ctx, dir, hostKeys, patience)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []finding{{checkWarn, "database", "is not there yet: the first start makes it"}}
@@ -91,14 +92,12 @@ func checkDatabase(ctx context.Context, dir string, patience time.Duration) []fi
 	whole := finding{checkOK, "database check", "found nothing wrong"}
 	switch {
 	case i.Fault != nil:
-		whole.Result, whole.Detail = checkFail, i.Fault.Error()
+		return []finding{{checkFail, "database check", i.Fault.Error()}}
 	case i.Cut:
 		whole.Result, whole.Detail = checkWarn, fmt.Sprintf("found nothing wrong, but was cut off after %s: try it on a backup", patience)
 	}
 	version := finding{checkOK, "schema", fmt.Sprintf("%d, the newest", i.Schema)}
 	switch {
-	case i.Newest == 0:
-		return []finding{sizes, whole}
 	case i.Schema > i.Newest:
 		version.Result, version.Detail = checkFail, fmt.Sprintf("%d, this program knows up to %d: run a newer pontoon or restore a backup", i.Schema, i.Newest)
 	case i.Schema < i.Newest:
@@ -109,7 +108,7 @@ func checkDatabase(ctx context.Context, dir string, patience time.Duration) []fi
 
 // checkContent looks at what the messages tell.
 func checkContent(i sqlite.Inspection, now time.Time) []finding {
-	if i.Fault != nil || i.Schema != i.Newest {
+	if i.Schema != i.Newest {
 		return nil // not read
 	}
 	letters := finding{checkOK, "dead letters", "none"}

@@ -79,3 +79,39 @@ func TestNoFrames(t *testing.T) {
 	}
 	holds(t, h.cli("frames", "c"), "--no-frames")
 }
+
+// An acknowledgement of what is not in flight is ignored, and that shows: as the
+// frame's verdict, in a metric, and once a minute in the log.
+func TestFramesIgnored(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	a := h.dial("?token="+h.channel("c", ""), nil)
+	a.send(frame{"type": "register", "platform": "test", "capabilities": []string{"ack", "text"}, "protocol": "1.1"})
+	a.next("register_ack")
+	a.send(frame{"type": "message", "conversation_id": "one", "user_id": "u", "text": "hello"})
+	answer := a.next("send")["message_id"].(string)
+	for _, id := range []string{"mine-1", answer, answer, "mine-2"} {
+		a.send(frame{"type": "message_ack", "message_id": id, "ok": true})
+	}
+	a.send(frame{"type": "ping"})
+	a.next("pong")
+	var got struct {
+		Frames []struct{ Type, Verdict string }
+	}
+	h.json(&got, "frames", "c")
+	var verdicts []string
+	for _, f := range got.Frames {
+		if f.Type == "message_ack" {
+			verdicts = append(verdicts, f.Verdict)
+		}
+	}
+	if want := []string{"ignored", "accepted", "ignored", "ignored"}; !slices.Equal(verdicts, want) {
+		t.Errorf("verdicts %q, expected %q", verdicts, want)
+	}
+	if _, page := fetch(t, h.url+"/metrics", h.key); !strings.Contains(page, `pontoon_ignored_acknowledgements_total{channel="c"} 3`) {
+		t.Errorf("metrics %s", page)
+	}
+	if log := h.errs.String(); strings.Count(log, "acknowledgement ignored") != 1 || !strings.Contains(log, "message_id=mine-1") {
+		t.Errorf("log %s", log)
+	}
+}

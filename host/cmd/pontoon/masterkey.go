@@ -114,6 +114,9 @@ func checkMasterKey(ctx context.Context, o *clientOptions) []finding {
 		return nil // checkData told it
 	}
 	from := o.masterKey()
+	if checkPlace(o.data) != nil {
+		return nil // what it opens is not there: checkDatabase tells it
+	}
 	sealed, err := sqlite.Try(ctx, o.data, nil)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return []finding{{checkWarn, what, "what is sealed can't be looked at: " + err.Error()}}
@@ -121,13 +124,16 @@ func checkMasterKey(ctx context.Context, o *clientOptions) []finding {
 	key, err := from.Read()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && sealed == 0:
-		return []finding{{checkWarn, what, from.File + " is not there yet: the next start makes it"}}
+		return []finding{{checkWarn, what, from.File + " is not there: a start makes one"}}
 	case errors.Is(err, fs.ErrNotExist):
 		return []finding{{checkFail, what, fmt.Sprintf("%s is not there, and %d sealed secrets need it: put it back; if it is lost: pontoon secret forget", from.File, sealed)}}
 	case err != nil:
 		return []finding{{checkFail, what, err.Error()}}
 	}
 	found := []finding{{checkOK, what, fmt.Sprintf("%s in %s opens the %d sealed secrets", key.ID(), from, sealed)}}
+	if sealed == 0 {
+		found[0].Detail = fmt.Sprintf("%s in %s; nothing is sealed with it yet", key.ID(), from)
+	}
 	if _, err := sqlite.Try(ctx, o.data, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		found[0] = finding{checkFail, what, "the key in " + from.String() + " does not open the sealed secrets: " + err.Error()}
 	}

@@ -252,10 +252,18 @@ func surface(operate http.Handler, o console.Options, gate *auth.Gate, failures 
 // leaves.
 var hostKeys = []string{auth.KeyFile, secrets.FileName, attach.KeyFile}
 
+// checkPlace refuses a data directory out of which a database was taken.
+func checkPlace(dir string) error {
+	if err := backup.CutOff(sqlite.Offline{}, dir); err != nil {
+		return err
+	}
+	return sqlite.CheckThere(dir, hostKeys)
+}
+
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
 func openStore(ctx context.Context, dir string, o sqlite.Options) (*sqlite.Store, error) {
-	if err := backup.CutOff(sqlite.Offline{}, dir); err != nil {
+	if err := checkPlace(dir); err != nil {
 		return nil, err
 	}
 	o.BackUp = func(ctx context.Context, schema int64) error {

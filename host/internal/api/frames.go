@@ -18,7 +18,7 @@ type Frame struct {
 	Direction string          `json:"direction" enum:"in,out" doc:"in = from the adapter"`
 	Type      string          `json:"type" doc:"Empty = not known; close = why the connection ended"`
 	Size      int             `json:"size" doc:"Bytes of the whole frame"`
-	Verdict   string          `json:"verdict" enum:"accepted,repeated,refused,written,broken,closed"`
+	Verdict   string          `json:"verdict" enum:"accepted,repeated,ignored,refused,written,broken,closed"`
 	Code      string          `json:"code,omitempty" doc:"Of a refusal: the protocol's error code"`
 	Frame     json.RawMessage `json:"frame" doc:"As JSON, without tokens, secrets, inputs of tools and bytes, in whose places type and size stand; null = it was not JSON"`
 	Text      string          `json:"text,omitempty" doc:"Of a frame that was not JSON: its beginning"`

@@ -149,17 +149,23 @@ func makeDir(dir *os.Root, name string) error {
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	info, err := dir.Lstat(name)
+	info, err := statDir(dir, name)
 	if err != nil {
 		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s: found %s, expected a directory", name, kindOf(info.Mode()))
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return dir.Chmod(name, 0o700)
 	}
 	return nil
+}
+
+// statDir describes a directory that is no symlink.
+func statDir(dir *os.Root, name string) (fs.FileInfo, error) {
+	info, err := dir.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s: found %s, expected a directory", name, kindOf(info.Mode()))
+	}
+	return info, err
 }
 
 // syncDir waits until the disk knows the names in a directory. Windows can't

@@ -51,7 +51,7 @@ func openKeyring(dir *os.Root) (*keyring, error) {
 	if err := remove(dir, newKeyFile); err != nil { // of a crash
 		return nil, fmt.Errorf("clear %s: %w", newKeyFile, err)
 	}
-	b, err := readSmall(dir, KeyFile)
+	keys, err := storedKeys(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := k.rotate(); err != nil {
 			return nil, err
@@ -59,11 +59,7 @@ func openKeyring(dir *os.Root) (*keyring, error) {
 		return k, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", KeyFile, err)
-	}
-	keys, err := decodeKeys(b)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w (remove it to have one made; urls that are out are then refused)", KeyFile, err)
+		return nil, err
 	}
 	k.keys.Store(&keys)
 	if info, err := dir.Lstat(KeyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -72,6 +68,19 @@ func openKeyring(dir *os.Root) (*keyring, error) {
 		}
 	}
 	return k, nil
+}
+
+// storedKeys reads the key file in dir; fs.ErrNotExist if there is none.
+func storedKeys(dir *os.Root) ([]key, error) {
+	b, err := readSmall(dir, KeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", KeyFile, err)
+	}
+	keys, err := decodeKeys(b)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w (remove it to have one made; urls that are out are then refused)", KeyFile, err)
+	}
+	return keys, nil
 }
 
 func decodeKeys(b []byte) ([]key, error) {

@@ -141,11 +141,43 @@ func (s *Store) openDirs(dataDir string) (err error) {
 	if s.dir, err = s.data.OpenRoot(Dir); err != nil {
 		return err
 	}
-	if err := makeDirs(s.dir, tempDir, reservedDir, Bucket, Bucket+"/"+folder); err != nil {
+	if err := makeDirs(s.dir, inside...); err != nil {
 		return err
 	}
 	s.keys, err = openKeyring(s.data)
 	return err
+}
+
+// inside are the directories in Dir.
+var inside = []string{tempDir, reservedDir, Bucket, Bucket + "/" + folder}
+
+// Check reports why Open would refuse what an earlier one left in a data directory, and
+// changes nothing.
+func Check(dataDir string) error {
+	data, err := os.OpenRoot(dataDir)
+	if err == nil {
+		err = errors.Join(checkLeft(data), data.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("open attachments: %w", err)
+	}
+	return nil
+}
+
+func checkLeft(data *os.Root) error {
+	names := []string{Dir}
+	for _, name := range inside {
+		names = append(names, Dir+"/"+name)
+	}
+	for _, name := range names {
+		if _, err := statDir(data, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if _, err := storedKeys(data); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Close lets go of the directory. Calls after it fail; what is being read can

@@ -22,8 +22,9 @@ type Attachment interface {
 	// Receive takes a message, an action, or what is said of an earlier message. The
 	// port's Settled tells how it went.
 	Receive(in *wire.Inbound)
-	// Acknowledge takes the adapter's word on a frame.
-	Acknowledge(in *wire.Inbound)
+	// Acknowledge takes the adapter's word on a frame; false if it ignores it, since no
+	// message is in flight whose frame has the id. The caller flushes the session.
+	Acknowledge(in *wire.Inbound) bool
 	// Upload makes room for a file that comes by HTTP. It waits for the disk.
 	Upload(in *wire.Inbound) wire.UploadAck
 	// Allow counts a frame; false if there were too many: most is how many a second

@@ -36,6 +36,7 @@ type Session struct {
 	inbox    Attachment                    // nil until it has its slot
 	window   chan struct{}                 // one for each received frame that is not committed
 	uploads  *rate.Limiter                 // nil until the first
+	ignored  *rate.Sometimes               // log lines about acknowledgements; nil until the first that is ignored
 	in, out  atomic.Uint64                 // frames read and written since register
 	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
 	protocol wire.Protocol                 // of the inbox
@@ -362,6 +363,10 @@ func (n *Session) read() error {
 		if !allowed && !answers(in) {
 			werr = tooMany(in, werr, most)
 		}
+		if werr == nil && in.Type == wire.TypeMessageAck {
+			n.acknowledge(frame, in)
+			continue
+		}
 		n.record(frame, in, werr)
 		if werr != nil {
 			n.refuseFrame(werr)
@@ -378,8 +383,6 @@ func (n *Session) read() error {
 				n.inbox.Receive(in)
 				n.taking.Store(false)
 			}
-		case wire.TypeMessageAck:
-			n.inbox.Acknowledge(in)
 		case wire.TypeUpload:
 			n.upload(in)
 		case wire.TypePing:
@@ -389,6 +392,26 @@ func (n *Session) read() error {
 			n.answer(e.Append(nil))
 		}
 	}
+}
+
+// acknowledge takes the adapter's word on a frame. What it makes us send is written
+// behind the record of it.
+func (n *Session) acknowledge(frame []byte, in *wire.Inbound) {
+	if in.Cursor != "" {
+		n.inbox.Remember(in.Cursor)
+	}
+	verdict := framelog.Accepted
+	if !n.inbox.Acknowledge(in) {
+		verdict = framelog.Ignored
+		if n.ignored == nil {
+			n.ignored = &rate.Sometimes{First: 1, Interval: ignoredPause}
+		}
+		n.ignored.Do(func() {
+			n.slots.Log.Info("acknowledgement ignored: no message in flight has its id", "channel", n.place.name, "message_id", fmt.Sprintf("%.80s", in.MessageID))
+		})
+	}
+	n.ring().Record(n.conn.Heard(), framelog.In, frame, verdict, "", false)
+	n.Flush()
 }
 
 // answers reports a frame that we asked for: to refuse it would only make us send

@@ -41,6 +41,8 @@ const (
 
 	limitedPause = 5 * time.Millisecond // without reading, after a frame over the rate
 
+	ignoredPause = time.Minute // between two log lines of a session about acknowledgements that it ignores
+
 	uploadRate  = 5 // uploads a second that a session may announce …
 	uploadBurst = 50
 )

@@ -83,6 +83,7 @@ var verdicts = map[string]saying{
 	"accepted": {Word: "Accepted", Tone: good},
 	"repeated": {Word: "Repeated, not stored", Tone: warning},
 	"refused":  {Word: "Refused", Tone: fault},
+	"ignored":  {Word: "Ignored", Tone: idle},
 	"written":  {Word: "Written", Tone: good},
 	"broken":   {Word: "Connection broke", Tone: fault},
 	"closed":   {Word: "Closed", Tone: idle},

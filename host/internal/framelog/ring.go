@@ -45,10 +45,11 @@ const (
 	Broken                  // out: the write failed, whether it arrived is not known
 	Closed                  // out: the close frame, and why
 	Repeated                // in: the channel has had a message of its id, and it was not stored
+	Ignored                 // in: an acknowledgement of what was not in flight
 )
 
 func (v Verdict) String() string {
-	return [...]string{"accepted", "refused", "written", "broken", "closed", "repeated"}[v]
+	return [...]string{"accepted", "refused", "written", "broken", "closed", "repeated", "ignored"}[v]
 }
 
 // Frame is one that was recorded, as it may be shown.

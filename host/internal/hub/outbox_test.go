@@ -41,8 +41,12 @@ func (b *bed) policy(change func(*ledger.Channel)) {
 }
 
 // acknowledge tells that the far end has a message.
-func acknowledge(a *hub.Attachment, id ledger.MessageID) {
-	a.Acknowledge(&wire.Inbound{Type: wire.TypeMessageAck, MessageID: id.String(), Later: &wire.Later{OK: true}})
+func acknowledge(t *testing.T, a *hub.Attachment, p *port, id ledger.MessageID) {
+	t.Helper()
+	if !a.Acknowledge(&wire.Inbound{Type: wire.TypeMessageAck, MessageID: id.String(), Later: &wire.Later{OK: true}}) {
+		t.Errorf("the acknowledgement of %s was ignored", id)
+	}
+	p.Flush()
 }
 
 // What becomes of a message is decided when it is planned, by who would take it then.
@@ -170,7 +174,8 @@ func TestOutboxUndoesRefused(t *testing.T) {
 		t.Parallel()
 		b := newBedWith(t, impatient, nil)
 		log := new(written)
-		a := b.attachAs(&port{log: log, room: -1}, wire.CapAck)
+		p := &port{log: log, room: -1}
+		a := b.attachAs(p, wire.CapAck)
 		refuse(t, b, 3)
 		for i := range 3 { // each finds the lane free, once the one before is acknowledged
 			sent, err := b.Send(b.row, "c", fmt.Sprint(i))
@@ -178,7 +183,7 @@ func TestOutboxUndoesRefused(t *testing.T) {
 				t.Fatalf("message %d is %s, %v, expected it to be sent at once", i, sent.State, err)
 			}
 			b.wantWritten(log, i+1)
-			acknowledge(a, sent.ID)
+			acknowledge(t, a, p, sent.ID)
 			await.Until(t, "it is delivered", func() bool { return b.Last(b.row, ledger.Out).State == ledger.Delivered })
 		}
 	})
@@ -208,7 +213,8 @@ func TestOutboxKeepsOrder(t *testing.T) {
 			log := new(written)
 			const senders, each = 8, 25
 			b.policy(func(c *ledger.Channel) { c.Limits.Length = senders * each })
-			a := b.attachAs(&port{log: log, room: -1}, caps)
+			p := &port{log: log, room: -1}
+			a := b.attachAs(p, caps)
 			var wg sync.WaitGroup
 			for s := range senders {
 				wg.Go(func() {
@@ -222,7 +228,7 @@ func TestOutboxKeepsOrder(t *testing.T) {
 			if caps != 0 {
 				for n := range senders * each {
 					await.Until(t, "another one is written", func() bool { return len(log.all()) > n })
-					acknowledge(a, log.all()[n].ID)
+					acknowledge(t, a, p, log.all()[n].ID)
 				}
 			}
 			wg.Wait()

@@ -118,14 +118,16 @@ func (q *queue) offerFrame(l *lane) {
 	q.outbox.lastSent = l.sent
 }
 
-// Acknowledge takes the adapter's word on a frame.
-func (a *Attachment) Acknowledge(in *wire.Inbound) {
+// Acknowledge takes the adapter's word on a frame; false if it ignores it, since no
+// message is in flight whose frame has the id. The port is flushed by the caller.
+func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 	c := a.channel
 	ch := c.lock()
 	l, id, frame := ch.queue.flightOf(in.MessageID)
 	if l == nil || ch.attached != a || !l.Acked(id, frame) {
-		ch.unlock() // late, or twice
-		return
+		ch.count().Ignored++ // late, twice, or of what nobody sent
+		ch.unlock()
+		return false
 	}
 	ch.lastAck, l.again = time.Now(), false
 	said := in.Later
@@ -146,7 +148,7 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) {
 		ch.queue.finish(l, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
 	}
 	ch.unlock()
-	a.port.Flush()
+	return true
 }
 
 // flightOf finds the message in flight whose frame has the id; nil = none. That of

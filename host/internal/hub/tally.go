@@ -50,6 +50,7 @@ type Tally struct {
 	Refused        uint64 // received and not stored: the disk did not take them
 	Limited        uint64 // frames over the rate
 	Repeated       uint64 // received and not stored: the channel has had a message of their id
+	Ignored        uint64 // acknowledgements of what was not in flight
 	Outcomes       [len(Outcomes)]uint64
 	Latency        tally.Counts // of messages that were sent or delivered: since they were stored
 }

@@ -36,6 +36,7 @@ var (
 	refused        = counter("messages_refused_total", "Messages of adapters that were not stored, since the disk took nothing.", "channel")
 	repeated       = counter("messages_repeated_total", "Messages of adapters that were acknowledged and not stored, since the channel has had one of their message_id.", "channel")
 	limited        = counter("rate_limited_frames_total", "Frames of adapters over their channel's rate, which were refused.", "channel")
+	ignored        = counter("ignored_acknowledgements_total", "Acknowledgements of adapters for messages that were not in flight.", "channel")
 	latency        = gauge("delivery_latency_seconds", "How long messages took to the far end, from the commit: acknowledged, or written to an adapter that does not acknowledge.", "channel")
 	queued         = gauge("queue_messages", "Messages that wait for an adapter.", "channel")
 	oldest         = gauge("queue_oldest_age_seconds", "How long the oldest message that waits for an adapter has waited; 0 = none does.", "channel")

@@ -110,6 +110,7 @@ func (s *scrape) channel(ctx context.Context, row ledger.Channel, t hub.ChannelT
 	s.put(refused, float64(t.Refused), name)
 	s.put(repeated, float64(t.Repeated), name)
 	s.put(limited, float64(t.Limited), name)
+	s.put(ignored, float64(t.Ignored), name)
 	if t.Latency.Total() > 0 { // most channels of a large host are silent
 		s.putDelays(latency, &t.Latency, name)
 	}

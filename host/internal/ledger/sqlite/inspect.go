@@ -34,9 +34,12 @@ type Inspection struct {
 
 // Inspect looks at the database in dir and changes nothing, also while a host
 // uses it. It reads all of it, for as long as patience lasts. The error is
-// fs.ErrNotExist if there is none.
-func Inspect(ctx context.Context, dir string, patience time.Duration) (Inspection, error) {
+// fs.ErrNotExist if there is none, and that of CheckThere.
+func Inspect(ctx context.Context, dir string, keys []string, patience time.Duration) (Inspection, error) {
 	i := Inspection{Behind: -1}
+	if err := CheckThere(dir, keys); err != nil {
+		return i, err
+	}
 	d, sizes, err := openInspected(dir)
 	if err != nil {
 		return i, err
@@ -44,6 +47,9 @@ func Inspect(ctx context.Context, dir string, patience time.Duration) (Inspectio
 	defer func() { _ = d.Close() }()
 	i.Bytes, i.WAL = sizes.Bytes, sizes.WAL
 	i.Fault = i.look(ctx, d, patience)
+	if i.Fault == nil && i.Schema == 0 { // as migrate
+		i.Fault = fresh(filepath.Join(dir, File), keys)
+	}
 	return i, nil
 }
 

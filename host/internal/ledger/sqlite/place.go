@@ -59,7 +59,7 @@ func fresh(path string, keys []string) error {
 }
 
 // CheckThere refuses a data directory whose database is missing or empty beside keys
-// of a host, with ErrLost.
+// of a host, with ErrLost, or is no file. Open does so too.
 func CheckThere(dir string, keys []string) error {
 	path := filepath.Join(dir, File)
 	empty, err := missing(path)
@@ -74,6 +74,9 @@ func missing(path string) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", path)
 	}
 	if err != nil {
 		return false, fmt.Errorf("open database: %w", err)
