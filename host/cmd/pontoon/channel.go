@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // channelView is a channel as the commands print it.
@@ -25,6 +30,12 @@ type channelView struct {
 	Days   int      `json:"retention_days"`
 	Rate   int      `json:"rate_limit"`
 	Token  string   `json:"token"`
+	Limits struct {
+		Wait     int `json:"ttl_seconds"`
+		Length   int `json:"length"`
+		Attempts int `json:"attempts"`
+	} `json:"queue_limits"`
+	Profile wire.Profile `json:"profile"`
 	Health struct {
 		Process  *string    `json:"process"`
 		Attached bool       `json:"attached"`
@@ -244,9 +255,21 @@ func printChannel(w io.Writer, v channelView) {
 	}
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\nkept\t%s\nrate limit\t%s\n",
 		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)), kept, most)
+	fmt.Fprintf(w, "queue limits\t%d messages, each for %s and %d attempts\nprofile\t%s\n",
+		cmp.Or(v.Limits.Length, delivery.DefaultLength), cmp.Or(time.Duration(v.Limits.Wait)*time.Second, delivery.DefaultTTL),
+		cmp.Or(v.Limits.Attempts, delivery.DefaultAttempts), profileOf(v.Profile))
 	fmt.Fprintf(w, "agent away\t%s\n", awaySince(v.Health.Away, v.Health.AwayAt))
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+}
+
+// profileOf says what of a profile is set.
+func profileOf(p wire.Profile) string {
+	raw, err := json.Marshal(p)
+	if err != nil || string(raw) == "{}" {
+		return "as the adapter says"
+	}
+	return string(raw)
 }
 
 // awaySince says whether an agent is away, and since when.
