@@ -36,7 +36,7 @@ type channelView struct {
 		Attempts int `json:"attempts"`
 	} `json:"queue_limits"`
 	Profile wire.Profile `json:"profile"`
-	Health struct {
+	Health  struct {
 		Process  *string    `json:"process"`
 		Attached bool       `json:"attached"`
 		Away     bool       `json:"agent_away"`
