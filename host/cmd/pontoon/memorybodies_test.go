@@ -4,25 +4,33 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// post sends a body and returns the answer's status; a 503 must say when to come again.
-func (h *tight) post(path, key, body string) (int, error) {
+// post sends a body, a T of which becomes thread, and returns the answer's status; a 503
+// must say when to come again.
+func (h *tight) post(path, key string, body []byte, thread string) (int, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Minute)) // only bites when something is broken
-	_, err = fmt.Fprintf(conn, "POST /api/v1%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, key, len(body), body)
-	if err != nil {
+	before, behind, found := bytes.Cut(body, []byte("T"))
+	if !found {
+		thread = ""
+	}
+	head := fmt.Sprintf("POST /api/v1%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, key, len(before)+len(thread)+len(behind))
+	all := net.Buffers{[]byte(head), before, []byte(thread), behind}
+	if _, err := all.WriteTo(conn); err != nil {
 		return 0, err
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -64,16 +72,17 @@ func TestMemoryBodies(t *testing.T) {
 		{"channels with a list", "/channels", `{"name":` + list("{}", 300_000) + `}`, 60, 400},
 		{"messages to render", "/render", `{"message":{"parts":` + list(card, 89) + `},"capabilities":["card"]}`, 40, 400},
 		{"runs with many contents", "/agent/run", run(list(`{"type":"text","text":"a"}`, 400_000), ""), 16, 413},
-		{"runs with a long text", "/agent/run", run(`"`+strings.Repeat("a", 15<<20)+`"`, ""), 16, 413},
+		{"runs with a long text", "/agent/run", run(`"`+strings.Repeat("a", 15<<20)+`"`, ""), 32, 413},
 		{"runs with props", "/agent/run", run(`"a"`, `,"forwardedProps":`+list(`{"a":[1]}`, 1_300_000)), 16, 413},
 		{"runs with a state", "/agent/run", run(`"a"`, `,"state":`+list(`{"a":[1]}`, 1_300_000)), 16, 200},
 	} {
+		body := []byte(c.body)
 		atOnce(t, c.n, func(i int) error {
-			key, body := h.key, c.body
+			key := h.key
 			if c.path == "/agent/run" {
-				key, body = keys[i%2], strings.Replace(body, "T", fmt.Sprintf("T%d", i), 1)
+				key = keys[i%2]
 			}
-			status, err := h.post(c.path, key, body)
+			status, err := h.post(c.path, key, body, strconv.Itoa(i))
 			if err == nil && status != c.status && status != http.StatusServiceUnavailable {
 				err = fmt.Errorf("%s: %d, expected %d", c.name, status, c.status)
 			}

@@ -282,11 +282,14 @@ func (c *console) updateChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	f := channelForm{Values: sent}
 	ch, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
+	if gone(err) {
+		return c.goneChannelPage(w, r, f)
+	}
 	if err != nil {
 		return err
 	}
-	f := channelForm{Values: sent}
 	body, p := f.policy()
 	if p == nil {
 		maps.DeleteFunc(body, func(k string, _ any) bool { return k == "name" && ch.Kind != "bridge" })
@@ -298,6 +301,8 @@ func (c *console) updateChannel(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 			p.merge(f.Values, formOf(then), formOf(ch))
+		case gone(err):
+			return c.goneChannelPage(w, r, f)
 		case err != nil && !refusedInput(err, &p):
 			return err
 		}
@@ -307,4 +312,28 @@ func (c *console) updateChannel(w http.ResponseWriter, r *http.Request) error {
 		return c.editChannelPage(w, r, p.Status, ch, f)
 	}
 	return back(w, r, where("channels", ch.Name), "Saved. The policy of "+ch.Name+" counts from now on.")
+}
+
+// gone reports whether the API does not know what a page is about.
+func gone(err error) bool {
+	p, ok := errors.AsType[*Problem](err)
+	return ok && p.Status == http.StatusNotFound
+}
+
+// goneChannelPage is the form of a channel that was deleted while it was open, with what
+// was typed.
+func (c *console) goneChannelPage(w http.ResponseWriter, r *http.Request, f channelForm) error {
+	if err := c.fill(r, &f); err != nil {
+		return err
+	}
+	if f.Has("name") {
+		f.Kind = "bridge"
+	}
+	f.Problem = &Problem{
+		Status: http.StatusNotFound,
+		Detail: "The channel was deleted while this form was open. What you typed is still here, for a new channel, or for this one once it is restored from a backup.",
+	}
+	c.show(w, r, http.StatusNotFound, view{Title: "The channel is gone", Nav: navChannels, Above: [2]string{"Channels", Path + "channels"}},
+		editChannelPage(api.Channel{ID: r.PathValue("id")}, f))
+	return nil
 }

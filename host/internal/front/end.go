@@ -154,5 +154,5 @@ func BodyRefusal(err error) *Refusal {
 	if errors.As(err, &large) {
 		return &Refusal{Status: http.StatusRequestEntityTooLarge, At: "body", Message: "found too much, expected at most " + strconv.FormatInt(large.Limit, 10) + " bytes"}
 	}
-	return &Refusal{Status: http.StatusBadRequest, At: "body", Message: "broke off before its end"}
+	return &Refusal{Status: http.StatusBadRequest, At: "body", Message: intake.Unreadable(err)}
 }

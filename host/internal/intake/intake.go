@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -184,10 +185,18 @@ func readUpTo(from io.Reader, b []byte, until time.Time) ([]byte, error) {
 		case errors.As(err, &inTime) && inTime.Timeout(), time.Now().After(until):
 			return b, &Refusal{Status: http.StatusRequestTimeout, Message: "came too slowly"}
 		case err != nil:
-			return b, &Refusal{Status: http.StatusBadRequest, Message: "broke off before its end"}
+			return b, &Refusal{Status: http.StatusBadRequest, Message: Unreadable(err)}
 		}
 	}
 	return b, nil
+}
+
+// Unreadable says why a body can't be read to its end; err is that of its Read.
+func Unreadable(err error) string {
+	if strings.Contains(err.Error(), "chunk") { // net/http has no type for it
+		return "found malformed chunks, expected those of RFC 9112, 7.1"
+	}
+	return "broke off before its end"
 }
 
 func tooLarge(most int64) *Refusal {
