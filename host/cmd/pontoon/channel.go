@@ -87,7 +87,7 @@ type policyFlags struct {
 	agent                 string
 	agents, accept, users []string
 	queue                 bool
-	ttl                   time.Duration
+	ttl                   string
 	length, attempts      int
 	days, rate            int
 }
@@ -100,7 +100,7 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 	f.StringSliceVar(&p.accept, "accept", nil, "capabilities that adapters may claim (default all)")
 	f.StringSliceVar(&p.users, "allow-users", nil, "user ids that may speak (default all)")
 	f.BoolVar(&p.queue, "queue", false, "keep messages while no adapter is attached")
-	f.DurationVar(&p.ttl, "queue-ttl", 0, "how long a message may wait for an adapter (0 = 24h), in whole seconds")
+	f.StringVar(&p.ttl, "queue-ttl", "", "how long a message may wait for an adapter, such as 90m or 3d (0s = 24h)")
 	f.IntVar(&p.length, "queue-length", 0, "how many may wait (0 = 10,000)")
 	f.IntVar(&p.attempts, "queue-attempts", 0, "how often a message is tried that the adapter refuses for now (0 = 10)")
 	f.IntVar(&p.days, "retention-days", 0, "delete messages that are older than this many days (0 = keep all)")
@@ -180,7 +180,7 @@ func channelUpdate(o *clientOptions) *cobra.Command {
 	var p policyFlags
 	var name string
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "Change a channel; it counts at once", Args: cobra.ExactArgs(1),
+		Use: "update NAME", Short: "Change a channel; takes effect immediately", Long: "Change a channel. It takes effect immediately. Only what is given changes.", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := p.body()
 			if err != nil {
@@ -196,6 +196,10 @@ func channelUpdate(o *clientOptions) *cobra.Command {
 		},
 	}
 	p.add(cmd)
+	for _, name := range []string{"agent", "agents", "accept", "allow-users"} { // what is not given stays as it is
+		f := cmd.Flags().Lookup(name)
+		f.DefValue, f.Usage = "", strings.ReplaceAll(f.Usage, "(default all)", `("" = all)`)
+	}
 	cmd.Flags().StringVar(&name, "name", "", "new name")
 	return cmd
 }
