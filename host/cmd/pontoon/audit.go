@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/period"
 )
 
 func auditCommand(o *clientOptions) *cobra.Command {
@@ -52,7 +54,7 @@ func auditCommand(o *clientOptions) *cobra.Command {
 	fs.StringVar(&f.actor, "actor", "", "only what this one did: the operator's name, that of a key, or admin")
 	fs.StringVar(&f.action, "action", "", "only this, such as channel.delete, or all that begins so, such as channel")
 	fs.StringVar(&f.target, "target", "", "only what was done to this")
-	fs.StringVar(&f.since, "since", "", "not what is older: a time such as 2026-01-31T00:00:00Z, or how long ago, such as 24h")
+	fs.StringVar(&f.since, "since", "", "not what is older: a time such as 2026-01-31T00:00:00Z, or how long ago, such as 24h or 7d")
 	fs.StringVar(&f.until, "until", "", "only what is older")
 	fs.IntVar(&limit, "limit", 50, "most lines to show")
 	fs.StringVar(&export, "export", "", "write all to this file, - for stdout")
@@ -73,11 +75,11 @@ func (f auditFilter) query(now time.Time) (url.Values, error) {
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, v)
-		if d, derr := time.ParseDuration(v); err != nil && derr == nil {
+		if d, derr := period.Parse(v); err != nil && derr == nil {
 			at, err = now.Add(-d), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--%s: found %.40q, expected a time such as 2026-01-31T00:00:00Z, or how long ago, such as 24h", name, v)
+			return nil, fmt.Errorf("--%s: found %.40q, expected a time such as 2026-01-31T00:00:00Z, or how long ago, such as 24h or 7d", name, v)
 		}
 		q.Set(name, at.UTC().Format(time.RFC3339))
 	}

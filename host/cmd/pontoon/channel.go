@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // channelView is a channel as the commands print it.
@@ -25,7 +30,13 @@ type channelView struct {
 	Days   int      `json:"retention_days"`
 	Rate   int      `json:"rate_limit"`
 	Token  string   `json:"token"`
-	Health struct {
+	Limits struct {
+		Wait     int `json:"ttl_seconds"`
+		Length   int `json:"length"`
+		Attempts int `json:"attempts"`
+	} `json:"queue_limits"`
+	Profile wire.Profile `json:"profile"`
+	Health  struct {
 		Process  *string    `json:"process"`
 		Attached bool       `json:"attached"`
 		Away     bool       `json:"agent_away"`
@@ -76,7 +87,7 @@ type policyFlags struct {
 	agent                 string
 	agents, accept, users []string
 	queue                 bool
-	ttl                   time.Duration
+	ttl                   string
 	length, attempts      int
 	days, rate            int
 }
@@ -89,7 +100,7 @@ func (p *policyFlags) add(cmd *cobra.Command) {
 	f.StringSliceVar(&p.accept, "accept", nil, "capabilities that adapters may claim (default all)")
 	f.StringSliceVar(&p.users, "allow-users", nil, "user ids that may speak (default all)")
 	f.BoolVar(&p.queue, "queue", false, "keep messages while no adapter is attached")
-	f.DurationVar(&p.ttl, "queue-ttl", 0, "how long a message may wait for an adapter (0 = 24h), in whole seconds")
+	f.StringVar(&p.ttl, "queue-ttl", "", "how long a message may wait for an adapter, such as 90m or 3d (0s = 24h)")
 	f.IntVar(&p.length, "queue-length", 0, "how many may wait (0 = 10,000)")
 	f.IntVar(&p.attempts, "queue-attempts", 0, "how often a message is tried that the adapter refuses for now (0 = 10)")
 	f.IntVar(&p.days, "retention-days", 0, "delete messages that are older than this many days (0 = keep all)")
@@ -169,7 +180,7 @@ func channelUpdate(o *clientOptions) *cobra.Command {
 	var p policyFlags
 	var name string
 	cmd := &cobra.Command{
-		Use: "update NAME", Short: "Change a channel; it counts at once", Args: cobra.ExactArgs(1),
+		Use: "update NAME", Short: "Change a channel; takes effect immediately", Long: "Change a channel. It takes effect immediately. Only what is given changes.", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := p.body()
 			if err != nil {
@@ -185,6 +196,10 @@ func channelUpdate(o *clientOptions) *cobra.Command {
 		},
 	}
 	p.add(cmd)
+	for _, name := range []string{"agent", "agents", "accept", "allow-users"} { // what is not given stays as it is
+		f := cmd.Flags().Lookup(name)
+		f.DefValue, f.Usage = "", strings.ReplaceAll(f.Usage, "(default all)", `("" = all)`)
+	}
 	cmd.Flags().StringVar(&name, "name", "", "new name")
 	return cmd
 }
@@ -244,9 +259,21 @@ func printChannel(w io.Writer, v channelView) {
 	}
 	fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nagent\t%s\nagents\t%s\nqueue\t%v\naccepts\t%s\nusers\t%s\nkept\t%s\nrate limit\t%s\n",
 		v.ID, v.Name, v.Kind, v.On, v.Agent, all(v.Agents), v.Queue, all(v.Accept), clean(all(v.Users)), kept, most)
+	fmt.Fprintf(w, "queue limits\t%d messages, each for %s and %d attempts\nprofile\t%s\n",
+		cmp.Or(v.Limits.Length, delivery.DefaultLength), cmp.Or(time.Duration(v.Limits.Wait)*time.Second, delivery.DefaultTTL),
+		cmp.Or(v.Limits.Attempts, delivery.DefaultAttempts), profileOf(v.Profile))
 	fmt.Fprintf(w, "agent away\t%s\n", awaySince(v.Health.Away, v.Health.AwayAt))
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+}
+
+// profileOf says what of a profile is set.
+func profileOf(p wire.Profile) string {
+	raw, err := json.Marshal(p)
+	if err != nil || string(raw) == "{}" {
+		return "as the adapter says"
+	}
+	return string(raw)
 }
 
 // awaySince says whether an agent is away, and since when.

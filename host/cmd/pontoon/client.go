@@ -131,7 +131,7 @@ func problemOf(resp *http.Response) error {
 		if !strings.Contains(line, e.Message) {
 			line += "; " + e.Location + ": " + e.Message
 		}
-		if e.Value != nil {
+		if e.Value != nil && e.Value != "" && !strings.Contains(e.Message, "found ") {
 			if found, err := json.Marshal(e.Value); err == nil {
 				line += ", found " + string(found)
 			}

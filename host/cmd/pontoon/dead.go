@@ -98,7 +98,7 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 				for _, d := range v.DeadLetters {
 					m := d.Message
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.Direction, d.Channel, clean(m.Conversation), m.State, m.Reason,
-						m.TS.Local().Format(time.DateTime), shorten(clean(m.Text)))
+						m.TS.Local().Format(time.DateTime), shorten(clean(unsigned(m.Text))))
 				}
 			})
 		},

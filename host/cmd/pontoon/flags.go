@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/period"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -16,6 +20,20 @@ func checkFlags(found ...error) error {
 		return usageError{found[i]}
 	}
 	return nil
+}
+
+// flagError says what a flag's value should be, where pflag tells what Go's parser
+// said.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	expected, known := map[string]string{"bool": "true or false", "int": "a whole number", "duration": "a duration such as 90m or 24h"}[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s: found %.40q, expected %s", invalid.GetFlag().Name, invalid.GetValue(), expected)
 }
 
 // oneOf says what is wrong with a flag that has one of a few values.
@@ -37,17 +55,24 @@ func between(flag string, n, least, most int) error {
 
 // duration says what is wrong with how long something lasts; "" = it was not given.
 func duration(flag, text string) error {
-	if d, err := time.ParseDuration(text); text != "" && (err != nil || d < 0) {
-		return fmt.Errorf("--%s: found %.40q, expected a duration such as 90m or 24h", flag, text)
+	if text == "" {
+		return nil
+	}
+	if _, err := period.Parse(text); err != nil {
+		return fmt.Errorf("--%s: found %.40q, %w", flag, text, err)
 	}
 	return nil
 }
 
-// seconds is a duration that is kept in whole seconds.
-func seconds(flag string, d time.Duration) (int, error) {
+// seconds is a duration that is kept in whole seconds; 0 = it was not given.
+func seconds(flag, text string) (int, error) {
+	if err := duration(flag, text); err != nil || text == "" {
+		return 0, err
+	}
 	const most = 365 * 24 * time.Hour
-	if d < 0 || d > most || d%time.Second != 0 {
-		return 0, fmt.Errorf("--%s: found %s, expected whole seconds, from 0s to %s", flag, d, most)
+	d, _ := period.Parse(text)
+	if d > most || d%time.Second != 0 {
+		return 0, fmt.Errorf("--%s: found %.40q, expected whole seconds, at most 365d", flag, text)
 	}
 	return int(d / time.Second), nil
 }

@@ -44,7 +44,7 @@ func keyCreate(o *clientOptions) *cobra.Command {
 			"  admin      all, also keys, sessions and the audit log\n" +
 			"  agent:run  run an agent by AG-UI\n\n" +
 			"None but admin includes another. With --channel there are no other channels for the key.",
-		Example: "  pontoon key create viewer --scope read --channel irc-home --expires 720h",
+		Example: "  pontoon key create viewer --scope read --channel irc-home --expires 30d",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := auth.CheckScopes(scopes, len(channels) > 0); err != nil {
 				return usageError{fmt.Errorf("--scope: %w", err)}
@@ -74,7 +74,7 @@ func keyCreate(o *clientOptions) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&scopes, "scope", nil, "what the key opens: read, send, manage, admin, agent:run; may be repeated")
 	cmd.Flags().StringArrayVar(&channels, "channel", nil, "channel, by id or name, that the key is limited to; may be repeated (default all)")
-	cmd.Flags().StringVar(&expires, "expires", "", "how long the key lives, such as 720h (default for ever)")
+	cmd.Flags().StringVar(&expires, "expires", "", "how long the key lives, such as 30d or 12h (default for ever)")
 	return cmd
 }
 

@@ -79,7 +79,7 @@ func newRoot() *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagError(err)} })
 	o := &clientOptions{}
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.data, "data", envOr("PONTOON_DATA", "./data"), "data directory (PONTOON_DATA)")
@@ -87,16 +87,31 @@ func newRoot() *cobra.Command {
 	flags.StringVar(&o.key, "key", "", "key for it (PONTOON_KEY, which keeps it out of the process list; else that of the data directory)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
 	root.AddCommand(serveCommand(o), channelCommand(o), tokenCommand(o), agentCommand(o), keyCommand(o), operatorCommand(o), auditCommand(o), secretCommand(o), sendCommand(o), messagesCommand(o), searchCommand(o), framesCommand(o), whyCommand(o), deadCommand(o), renderCommand(o), adaptersCommand(o),
-		capabilitiesCommand(o), adapterCommand(), pluginCommand(o), statsCommand(o), doctorCommand(o), backupCommand(o), restoreCommand(o), manCommand())
+		capabilitiesCommand(o), adapterCommand(), pluginCommand(o), statsCommand(o), doctorCommand(o), backupCommand(o), restoreCommand(o), versionCommand(), manCommand())
 	wrapArgs(root)
 	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Show the version, as --version does", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "pontoon version %s\n", version)
+			return err
+		},
+	}
 }
 
 // wrapArgs makes a wrong number of arguments a usage error.
 func wrapArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
+			err := check(cmd, args)
+			if err != nil && len(args) == 0 {
+				_, wanted, _ := strings.Cut(cmd.Use, " ")
+				err = fmt.Errorf("found no argument, expected %s", wanted)
+			}
+			if err != nil {
 				return usageError{err}
 			}
 			return nil

@@ -10,11 +10,15 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 )
 
 // messageView is a message as the commands print it.
@@ -27,6 +31,7 @@ type messageView struct {
 	State        string    `json:"state"`
 	Reason       string    `json:"reason"`
 	TS           time.Time `json:"ts"`
+	Parts        []struct{ Type string }
 	Degraded     []struct{ From, To, Reason string }
 	Message      struct {
 		Status string `json:"status"`
@@ -43,8 +48,28 @@ func (m messageView) print(w io.Writer) {
 	if m.Reason != "" {
 		state += "/" + m.Reason
 	}
-	fmt.Fprintf(w, "%s  %s  %s %s  %s: %s  (%s)\n", m.TS.Local().Format(time.DateTime), m.ID, arrow, clean(m.Conversation), clean(author), clean(m.Text), state)
+	fmt.Fprintf(w, "%s  %s  %s %s  %s: %s%s  (%s)\n", m.TS.Local().Format(time.DateTime), m.ID, arrow, clean(m.Conversation), clean(author), clean(m.kinds()), clean(unsigned(m.Text)), state)
 }
+
+// kinds says of which parts a message is; "" = of text alone.
+func (m messageView) kinds() string {
+	var names []string
+	for _, p := range m.Parts {
+		if p.Type != "text" && !slices.Contains(names, p.Type) {
+			names = append(names, p.Type)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "[" + strings.Join(names, ", ") + "] "
+}
+
+// signature is that of an attachment's url, which opens it for whoever has it.
+var signature = regexp.MustCompile(`(` + regexp.QuoteMeta(attach.SignPath) + `[^\s?]*\?token=)[\w.~%=+-]+`)
+
+// unsigned is a text for a terminal: urls of attachments in it don't open them.
+func unsigned(text string) string { return signature.ReplaceAllString(text, "${1}…") }
 
 func messagesCommand(o *clientOptions) *cobra.Command {
 	var conversation string
@@ -93,6 +118,8 @@ type follower struct {
 	json  bool
 	query url.Values // of the list of messages
 	last  string     // id of the newest message seen
+
+	making map[string]bool // ids of answers that were being made when they were seen
 }
 
 func (f *follower) show(raw json.RawMessage) error {
@@ -104,18 +131,27 @@ func (f *follower) show(raw json.RawMessage) error {
 		return nil
 	}
 	f.last = m.ID
-	if m.Message.Status == "streaming" {
-		return nil // shown when it is made
+	if m.Message.Status == "streaming" { // shown when it is made
+		if f.making == nil {
+			f.making = map[string]bool{}
+		}
+		f.making[m.ID] = true
+		return nil
 	}
 	return f.print(raw, m)
 }
 
-// made shows an answer that was being made when it was first seen.
+// made shows an answer that was being made when it was first seen. When the stream is
+// resumed, it has older messages too.
 func (f *follower) made(raw json.RawMessage) error {
 	var m messageView
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
+	if !f.making[m.ID] || m.Message.Status == "streaming" {
+		return nil
+	}
+	delete(f.making, m.ID)
 	return f.print(raw, m)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,6 +28,9 @@ func searchCommand(o *clientOptions) *cobra.Command {
 			c, err := o.client()
 			if err != nil {
 				return err
+			}
+			if strings.TrimSpace(strings.Join(args, "")) == "" {
+				return usageError{errors.New("found an empty query, expected words")}
 			}
 			q := url.Values{"q": {strings.Join(args, " ")}, "limit": {strconv.Itoa(limit)}}
 			for name, value := range map[string]string{"channel": channel, "cursor": cursor} {

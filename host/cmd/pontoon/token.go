@@ -80,8 +80,8 @@ func (k credential) rotate(o *clientOptions) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long older ones live on")
-	cmd.Flags().StringVar(&expires, "expires", "", "how long the new one lives (default for ever)")
+	cmd.Flags().StringVar(&overlap, "overlap", "24h", "how long older ones live on, such as 90m or 7d; 0s ends them at once")
+	cmd.Flags().StringVar(&expires, "expires", "", "how long the new one lives, such as 90d (default for ever)")
 	cmd.Flags().StringVar(&own, k.flag, "", "a "+k.noun+" of your own, at least 16 characters (default: one is made)")
 	return cmd
 }

@@ -106,7 +106,7 @@ func (r *Roster) Load(ctx context.Context, st Ledger) error {
 			r.members[row.Key] = member{row, r.make(row)}
 		}
 		if len(rows) < loadPage {
-			r.publish()
+			r.now.Store(lineupOf(r.members))
 			return nil
 		}
 	}
@@ -122,7 +122,7 @@ func (r *Roster) Set(row ledger.Agent) {
 		return
 	}
 	r.members[row.Key] = member{row, r.make(row)}
-	r.publish()
+	r.now.Store(lineupOf(r.members))
 	r.end(before)
 }
 
@@ -132,7 +132,7 @@ func (r *Roster) Remove(key int64) {
 	defer r.mu.Unlock()
 	before := r.members[key]
 	delete(r.members, key)
-	r.publish()
+	r.now.Store(lineupOf(r.members))
 	r.end(before)
 }
 
@@ -142,7 +142,7 @@ func (r *Roster) Close() {
 	defer r.mu.Unlock()
 	all := r.members
 	r.members = map[int64]member{}
-	r.publish()
+	r.now.Store(lineupOf(r.members))
 	for _, m := range all {
 		r.end(m)
 	}
@@ -178,14 +178,14 @@ func (r *Roster) keyed(agent int64) Keyed {
 	return k
 }
 
-// publish makes the members those that are found. The mutex must be held.
-func (r *Roster) publish() {
-	l := &lineup{agents: make(map[string]hub.Agent, len(r.members))}
-	for _, m := range r.members {
+// lineupOf is the members as they are found by their names.
+func lineupOf(members map[int64]member) *lineup {
+	l := &lineup{agents: make(map[string]hub.Agent, len(members))}
+	for _, m := range members {
 		l.agents[m.row.Name] = m.agent
 	}
 	l.names = slices.Sorted(maps.Keys(l.agents))
-	r.now.Store(l)
+	return l
 }
 
 // make makes the agent of a row, or one that is away: what is wrong with one row

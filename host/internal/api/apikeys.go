@@ -36,7 +36,7 @@ type apiKeyBody struct {
 	Name     string   `json:"name" maxLength:"64" doc:"[a-z][a-z0-9._-]{0,62}"`
 	Scopes   []string `json:"scopes" maxItems:"16" doc:"What it opens: read, send, manage, admin, agent:run"`
 	Channels []string `json:"channels,omitempty" maxItems:"100" doc:"Ids or names of the only channels that are there for it; without them, all. Not with admin and agent:run"`
-	Expires  string   `json:"expires,omitempty" doc:"How long the key lives, such as 720h; without it, for ever"`
+	Expires  string   `json:"expires,omitempty" doc:"How long the key lives, such as 30d; without it, for ever"`
 }
 
 type apiKeyList struct {

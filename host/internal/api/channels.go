@@ -319,7 +319,7 @@ func (s *server) apply(ctx context.Context, row *ledger.Channel, b PolicyBody) e
 
 func (s *server) applyAgents(ctx context.Context, row *ledger.Channel, b PolicyBody) error {
 	names := s.Hub.AgentNames()
-	expected := "expected " + strings.Join(names, ", ")
+	expected := "expected " + strings.Join(names, ", ") + " (none = store only)"
 	if holderOf(ctx).Limited() { // who may not list the agents is not told their names
 		expected = "found no agent of this name"
 	}

@@ -40,6 +40,7 @@ func TestMalformedChunks(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
 			if err != nil || resp.StatusCode != 400 || !strings.Contains(string(text), "chunk") {
 				t.Errorf("%s: %s: %d %s (%v)", to, name, resp.StatusCode, text, err)
 			}

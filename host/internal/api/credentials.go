@@ -11,6 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/period"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -43,8 +44,8 @@ func (s *server) showToken(c ledger.Credential) Token {
 
 // Rotation says how an older credential makes room for a new one.
 type Rotation struct {
-	Overlap string `json:"overlap,omitempty" doc:"How long older ones live on, such as 90m or 0s; at most 720h, 24h unless said otherwise"`
-	Expires string `json:"expires,omitempty" doc:"How long the new one lives, such as 2160h; without it, for ever"`
+	Overlap string `json:"overlap,omitempty" doc:"How long older ones live on, such as 90m, 7d or 0s; at most 30d, 24h unless said otherwise"`
+	Expires string `json:"expires,omitempty" doc:"How long the new one lives, such as 90d; without it, for ever"`
 }
 
 // purpose is what a channel's tokens and an agent's keys differ in.
@@ -161,9 +162,9 @@ func duration(location, text string, most time.Duration) (time.Duration, error) 
 	if text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
-		return 0, field(422, location, fmt.Sprintf("expected a duration such as 90m or 24h, from 0s to %s", most), clip(text))
+	d, err := period.Parse(text)
+	if err != nil || d > most {
+		return 0, field(422, location, fmt.Sprintf("expected %s, at most %.0f days", period.Form, most.Hours()/24), clip(text))
 	}
 	return d, nil
 }

@@ -5,7 +5,7 @@ package compose
 
 import (
 	"fmt"
-	"strings"
+	"net/url"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -106,12 +106,13 @@ func (c Content) short() ([]message.Part, error) {
 }
 
 // checkMedia refuses what no adapter could fetch.
-func checkMedia(at, url, path string) error {
-	if url == "" && path != "" {
+func checkMedia(at, address, path string) error {
+	if address == "" && path != "" {
 		return nil
 	}
-	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") {
-		return fault(at+".url", "expected an http or https url", url)
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return fault(at+".url", "expected an http or https url, such as https://example.org/a.png", address)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func TestMessage(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{}`: "found no content", `{"text":null}`: "found no content", `{"metadata":{"k":1}}`: "found no content",
-		`{"image":{"url":"ftp://x"}}`: "image.url: expected an http or https url", `{"file":{}}`: "file.url: expected",
+		`{"image":{"url":"ftp://x"}}`: "image.url: expected an http or https url", `{"file":{"url":"http://[::1"}}`: "file.url: expected an http or https url", `{"file":{"url":"https:///a"}}`: "file.url: expected an http", `{"file":{}}`: "file.url: expected",
 		`{"buttons":[[{"value":"a"}]]}`: "buttons: ", `{"card":{"elements":[{"type":"select"}]}}`: "card: ",
 	} {
 		_, err := read(t, raw).Message()

@@ -140,7 +140,7 @@ func (c *console) showSetup(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if operated && !opens {
-		c.show(w, r, http.StatusOK, view{Title: "Set up already", Bare: true}, setUpAlready())
+		c.show(w, r, http.StatusGone, view{Title: "Set up already", Bare: true}, setUpAlready())
 		return nil
 	}
 	f.Anew = operated

@@ -2,6 +2,8 @@ package hub
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -65,7 +67,7 @@ func (b *outbox) outlook(a *Attachment) outlook {
 func (c *Channel) plan(l *outlook, conv *conversation, o *outgoing, routing wire.Routing, strict bool, row *ledger.Row) (set *ledger.Settings, err error) {
 	*row = c.prepare(o, l, routing)
 	if err = l.decide(o, row); err != nil && strict {
-		return nil, err
+		return nil, l.explain(err)
 	}
 	if row.State != ledger.Queued && !l.acked && !row.Offers && o.chosen == "" {
 		return nil, err // as nearly always
@@ -92,6 +94,18 @@ func (l *outlook) decide(o *outgoing, row *ledger.Row) error {
 		o.wait(row)
 	}
 	return nil
+}
+
+// explain names the limit that a message met.
+func (l *outlook) explain(err error) error {
+	if errors.Is(err, ErrQueueFull) {
+		return fullAt(l.most)
+	}
+	return err
+}
+
+func fullAt(most int) error {
+	return fmt.Errorf("%w: %d messages may wait (queue_limits.length)", ErrQueueFull, most)
 }
 
 // wait makes a message one that waits: it is planned when it is taken.

@@ -79,7 +79,7 @@ func TestOutboxDecides(t *testing.T) {
 			b.policy(func(c *ledger.Channel) { c.Limits.Length = 2 })
 			b.send("first")
 			b.send("second")
-		}, hub.ErrQueueFull.Error()},
+		}, hub.ErrQueueFull.Error() + ": 2 messages may wait (queue_limits.length)"},
 		"errTooLarge": {func(b *bed) {
 			a := b.attach(&port{log: new(written), room: -1})
 			a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c", ReplyCtx: wire.Raw(`"` + strings.Repeat("x", wire.MaxFrame) + `"`)}, Text: "first"})

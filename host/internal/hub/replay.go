@@ -47,7 +47,7 @@ func (h *Hub) Replay(ctx context.Context, row ledger.Channel, e ledger.Entry) er
 	case ch.taker() == nil && !ch.policy.Queue:
 		err = ErrNotAttached
 	case ch.queue.backlog >= ch.policy.length():
-		err = ErrQueueFull
+		err = fullAt(ch.policy.length())
 	}
 	if err != nil {
 		ch.release(conv)
