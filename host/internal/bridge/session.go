@@ -121,20 +121,11 @@ func (n *Session) drainConn() {
 	}
 }
 
-// register reads the first frame and lets the adapter in, or refuses it. A token of
-// the upgrade request that opens nothing is refused before anything is read.
+// register reads the first frame and lets the adapter in, or refuses it.
 func (n *Session) register() error {
-	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
-	defer cancel()
-	var shown *pass
-	if n.from.Channel == nil && n.from.Token != "" {
-		var err error
-		if shown, err = n.look(ctx, n.from.Token); err != nil {
-			return err
-		}
-	}
+	shown := n.peek()
 	if shown == nil && n.from.Channel == nil {
-		defer n.hesitate(ctx)()
+		defer n.hesitate()()
 	}
 	frame, err := n.conn.Read()
 	if err != nil {
@@ -148,6 +139,8 @@ func (n *Session) register() error {
 	if werr != nil { // the protocol has no place for what is wrong: the log names it
 		return n.refuse(wire.RefusedFirstFrame, "code", werr.Code, "detail", werr.Message)
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
+	defer cancel()
 	said := in.Register
 	if n.from.Channel != nil {
 		if said.Token != "" { // it would be another channel's: this one has none
@@ -164,13 +157,31 @@ func (n *Session) register() error {
 	return n.attach(ctx, grant.Channel, said, frame)
 }
 
+// peek is what the token of the upgrade request opens; nil = nothing, which register
+// says. Who waits for the answer to its register does not see one that comes before.
+func (n *Session) peek() *pass {
+	token := n.from.Token
+	if n.from.Channel != nil || token == "" || n.slots.Failures.Allow(n.from.Remote, netguard.Tokens) > 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
+	defer cancel()
+	cuts := n.slots.cutsSoFar()
+	grant, err := n.slots.gate.Admit(ctx, token)
+	if err != nil {
+		return nil
+	}
+	return &pass{grant, cuts}
+}
+
 // hesitate makes a large first frame of who has shown no token wait for its place among
 // maxLargeRegisters. stop must be called.
-func (n *Session) hesitate(ctx context.Context) (stop func()) {
+func (n *Session) hesitate() (stop func()) {
 	c, ok := n.conn.(interface{ AskRoom(ask func() error) })
 	if !ok {
 		return func() {}
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
 	held := false
 	c.AskRoom(func() error {
 		select {
@@ -182,6 +193,7 @@ func (n *Session) hesitate(ctx context.Context) (stop func()) {
 		}
 	})
 	return func() {
+		cancel()
 		c.AskRoom(nil)
 		if held {
 			<-n.slots.large

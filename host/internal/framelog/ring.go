@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/wallclock"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -133,6 +134,7 @@ type Ring struct {
 	n        int        // entries
 	last     int64      // Seq of the newest
 	sizes    [Most]uint16
+	clock    time.Time // the wall clock, read at most refresh before the newest
 	gone     bool
 	more     chan struct{} // closed by the next frame; nil = nobody waits
 }
@@ -152,6 +154,9 @@ var codes = []wire.Code{
 	"", wire.CodeBadJSON, wire.CodeNotObject, wire.CodeUnknownType, wire.CodeMissingField, wire.CodeWrongType, wire.CodeTooDeep, wire.CodeTooLarge,
 	wire.CodeAlreadyRegistered, wire.CodeRateLimited, wire.CodeNotSupported, wire.CodeStorageUnavailable, wire.CodeInternal,
 }
+
+// refresh is how long one reading of the wall clock serves.
+const refresh = time.Second
 
 // Record keeps a frame, which the caller may use again. Small ones are copied as
 // they are and reduced when somebody looks; a large one, or one that is secret, is
@@ -180,6 +185,10 @@ func (r *Ring) Record(at time.Time, d Direction, frame []byte, v Verdict, code w
 	if r.gone {
 		return
 	}
+	if age := at.Sub(r.clock); age > refresh || age < -refresh { // to read it for each frame is dear
+		r.clock = time.Now()
+	}
+	at = wallclock.At(at, r.clock)
 	buf := r.room(header + len(kept))
 	buf = binary.LittleEndian.AppendUint16(buf, uint16(len(kept)))
 	buf = binary.LittleEndian.AppendUint64(buf, uint64(at.UnixNano()))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/wallclock"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -232,7 +233,7 @@ func (a *Attachment) summary() Summary {
 	defer ch.unlock()
 	s := Summary{
 		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
-		Remote: a.Remote, Since: a.Since, LastFrame: a.Heard(), Queue: ch.queue.backlog,
+		Remote: a.Remote, Since: a.Since, LastFrame: wallclock.At(a.Heard(), time.Now()), Queue: ch.queue.backlog,
 	}
 	if a.Frames != nil {
 		s.FramesIn, s.FramesOut = a.Frames()

@@ -4,6 +4,11 @@ package wallclock
 
 import "time"
 
+// At is when a moment was by the wall clock of now, to which time.Now has set it: one
+// that is noted by the steady clock drifts away from the wall clock, which is kept right.
+// A moment without a steady clock's reading stays as it is.
+func At(moment, now time.Time) time.Time { return now.Add(moment.Sub(now)) }
+
 // Clock compares the two clocks. Its functions are for who tests with others; nothing
 // in it changes while it is used.
 type Clock struct {

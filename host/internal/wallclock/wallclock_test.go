@@ -25,3 +25,16 @@ func TestDrift(t *testing.T) {
 		}
 	}
 }
+
+// A moment keeps its distance from now, whatever the wall clock was set to meanwhile.
+func TestAt(t *testing.T) {
+	began := time.Now()
+	moment := began.Add(time.Minute) // by the steady clock
+	now := began.Add(time.Hour)
+	if got := At(moment, now); !got.Equal(moment) {
+		t.Errorf("of a clock that was not set: %s, want %s", got, moment)
+	}
+	if read := moment.Round(0).Add(-time.Hour); !At(read, now).Equal(read) {
+		t.Error("a moment of the wall clock was changed")
+	}
+}
