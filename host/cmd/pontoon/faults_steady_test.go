@@ -192,7 +192,7 @@ func (e *elsewhere) watch() {
 		select {
 		case <-e.finished:
 			return
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 		if text, err := os.ReadFile("/proc/net/tcp"); err == nil && strings.Contains(string(text), address) {
 			e.outward.Store(true)

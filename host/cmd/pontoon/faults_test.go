@@ -351,7 +351,7 @@ func (a *arena) entries(f fault, i int) []plugin {
 	}
 	megabytes := 100
 	if !figures { // the host has a race detector
-		megabytes = 20
+		megabytes = 4
 	}
 	entry := func(name string, more ...string) plugin {
 		for _, kind := range []string{"struck", "port"} {
