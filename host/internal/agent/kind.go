@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -82,6 +83,15 @@ func (k Kind) check(config json.RawMessage) error {
 	return nil
 }
 
+// What JSON was found, and what a field expects, as people say it.
+var (
+	jsonWords = map[string]string{"string": "a string", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object"}
+	kindWords = map[reflect.Kind]string{
+		reflect.String: "a string", reflect.Int: "a whole number", reflect.Uint: "a whole number that is not negative", reflect.Bool: "true or false",
+		reflect.Slice: "a list", reflect.Map: "an object", reflect.Struct: "an object",
+	}
+)
+
 // Decode reads a config strictly: an unknown field is an error that names it.
 func Decode(config json.RawMessage, to any) error {
 	d := json.NewDecoder(bytes.NewReader(config))
@@ -90,7 +100,10 @@ func Decode(config json.RawMessage, to any) error {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) { // its own text may hold what was found
 			found, _, _ := strings.Cut(wrong.Value, " ")
-			return fmt.Errorf("%s: found a %s, expected a %s", wrong.Field, found, wrong.Type)
+			return fmt.Errorf("%s: found %s, expected %s", strings.TrimPrefix(wrong.Field, "Remote."), jsonWords[found], kindWords[wrong.Type.Kind()])
+		}
+		if text, ok := strings.CutPrefix(err.Error(), "json: unknown"); ok {
+			return errors.New("unknown" + text)
 		}
 		return err
 	}

@@ -279,16 +279,27 @@ func (s *server) applyAgent(row *ledger.Agent, b updateAgentBody) error {
 	if b.Config != nil && known {
 		merged, err := k.Merge(row.Config, b.Config)
 		if err != nil {
-			return field(422, "body.config", err.Error(), "")
+			return configFault(k, err)
 		}
 		row.Config = merged
 	}
 	if err := s.Agents.Check(*row); errors.Is(err, agent.ErrUnknownKind) {
 		return field(422, "body.kind", "expected "+strings.Join(s.Agents.Kinds(), ", "), clip(row.Kind))
 	} else if err != nil {
-		return field(422, "body.config", err.Error(), "")
+		return configFault(k, err)
 	}
 	return nil
+}
+
+// configFault is what is wrong with a config, at the field that its kind names first.
+func configFault(k agent.Kind, err error) error {
+	text := err.Error()
+	name, _, named := strings.Cut(text, ":")
+	name = name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz_"))]
+	if !named || !slices.ContainsFunc(k.Fields, func(f agent.Field) bool { return f.Name == name }) {
+		return field(422, "body.config", text, "")
+	}
+	return field(422, "body.config."+name, strings.TrimLeft(strings.TrimPrefix(text, name), ".: "), "")
 }
 
 // showAgent makes an agent as operators see it.
