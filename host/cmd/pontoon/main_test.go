@@ -469,10 +469,7 @@ func (p *peer) closed(code int) {
 func (h *host) refused(token string) {
 	h.t.Helper()
 	p := h.dial("", http.Header{"X-Bridge-Token": {token}})
-	// The host knows the token from the header, and may have refused it by now.
-	if err := p.conn.WriteJSON(frame{"type": "register"}); err != nil && !errors.Is(err, websocket.ErrCloseSent) {
-		h.t.Fatal(err)
-	}
+	p.send(frame{"type": "register"})
 	if ack := p.next("register_ack"); ack["ok"] != false || ack["error"] != wire.RefusedInvalidToken {
 		h.t.Fatalf("register_ack: %v", ack)
 	}
