@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -132,10 +133,7 @@ func (s *server) check(ctx context.Context, m IfMatch, id, tag string, version i
 			one.Actor, by = c.Actor, " by "+c.Actor
 		}
 		p.Changes = append(p.Changes, one)
-		var after map[string]json.RawMessage
-		if json.Unmarshal(one.After, &after) != nil {
-			continue
-		}
+		after := became(one.Before, one.After, true)
 		for _, name := range slices.Sorted(maps.Keys(after)) {
 			if seen[name] { // by a newer change
 				continue
@@ -147,6 +145,37 @@ func (s *server) check(ctx context.Context, m IfMatch, id, tag string, version i
 		}
 	}
 	return huma.ErrorWithHeaders(p, http.Header{"ETag": {p.ETag}})
+}
+
+// became is which fields of an object have another value, and which. Of those that are
+// objects themselves, as an agent's config, it is their fields if deep.
+func became(before, after json.RawMessage, deep bool) map[string]json.RawMessage {
+	var was, is map[string]json.RawMessage
+	if json.Unmarshal(before, &was) != nil || json.Unmarshal(after, &is) != nil {
+		return nil
+	}
+	out := map[string]json.RawMessage{}
+	for name, v := range is {
+		var inner map[string]json.RawMessage
+		switch {
+		case bytes.Equal(was[name], v):
+			continue
+		case deep:
+			inner = became(was[name], v, false)
+		}
+		if inner == nil {
+			out[name] = v
+		}
+		for field, v := range inner {
+			out[name+"."+field] = v
+		}
+	}
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			out[name] = json.RawMessage("null")
+		}
+	}
+	return out
 }
 
 func orNull(b json.RawMessage) json.RawMessage {

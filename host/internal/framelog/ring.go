@@ -202,8 +202,12 @@ func (r *Ring) Record(at time.Time, d Direction, frame []byte, v Verdict, code w
 	r.wake()
 }
 
+// lookBack is among how many of the newest frames Repeat looks: all sessions wait while
+// it does.
+const lookBack = 64
+
 // Repeat gives the newest accepted frame with this message_id the verdict Repeated, if
-// it is kept as it came.
+// it is one of the last few and kept as it came.
 func (r *Ring) Repeat(ref string) {
 	if r == nil || ref == "" {
 		return
@@ -212,7 +216,7 @@ func (r *Ring) Repeat(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.to
-	for i := range int64(r.n) {
+	for i := range min(int64(r.n), lookBack) {
 		if at == 0 { // those before it are at the end of buf
 			at = r.end
 		}
