@@ -121,6 +121,9 @@ func TestServeRefuses(t *testing.T) {
 	if err := database.Close(); err != nil {
 		t.Fatal(err)
 	}
+	short := startHost(t)
+	short.stop()
+	writeFile(t, filepath.Join(short.data, "admin.key"), "short\n")
 	fresh := func() string { return filepath.Join(t.TempDir(), "data") }
 
 	for name, c := range map[string]struct {
@@ -135,7 +138,8 @@ func TestServeRefuses(t *testing.T) {
 		"errDataReadOnly": {[]string{"--data", "/proc/pontoon"}, 1, "make data directory"},
 		"errNewerSchema":  {[]string{"--data", newer.data}, 1, "schema 9999"},
 		"errCorrupt":      {[]string{"--data", dir("pontoon.db", strings.Repeat("this is no database ", 1000))}, 1, "not a database"},
-		"errKeyFile":      {[]string{"--data", dir("admin.key", "short\n")}, 1, "admin.key"},
+		"errKeyFile":      {[]string{"--data", short.data}, 1, "admin.key"},
+		"errNoDatabase":   {[]string{"--data", dir("admin.key", "short\n")}, 66, "admin.key"},
 		"errPublic":       {[]string{"--data", fresh(), "--listen", "0.0.0.0:0"}, 2, "--tls-cert"},
 		"errAllAddresses": {[]string{"--data", fresh(), "--listen", ":0"}, 2, "--tls-cert"},
 		"errListen":       {[]string{"--data", fresh(), "--listen", "8080"}, 2, "expected HOST:PORT"},

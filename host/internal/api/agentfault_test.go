@@ -24,7 +24,7 @@ func TestConfigFaultsAreAtTheirField(t *testing.T) {
 		`{"url":5}`:      `"message":"found a number, expected a string","location":"body.config.url"`,
 		`{"url":"nope"}`: `"location":"body.config.url"`,
 		`{"url":"https://a.example.org","attempts":-1}`:          `"message":"found a number, expected a whole number that is not negative","location":"body.config.attempts"`,
-		`{"url":"https://a.example.org","headers":{"Host":"a"}}`: `"message":"Host: the host sets this one itself","location":"body.config.headers"`,
+		`{"url":"https://a.example.org","headers":{"Host":"a"}}`: `"message":"the host sets this one itself","location":"body.config.headers.Host"`,
 		`{"url":"https://a.example.org","headers":["a"]}`:        `"message":"found a list, expected an object","location":"body.config.headers"`,
 		`{"url":"https://a.example.org","colour":1}`:             `"message":"unknown field \"colour\"","location":"body.config"`,
 		`[]`: `"location":"body.config"`,

@@ -291,15 +291,16 @@ func (s *server) applyAgent(row *ledger.Agent, b updateAgentBody) error {
 	return nil
 }
 
-// configFault is what is wrong with a config, at the field that its kind names first.
+// configFault is what is wrong with a config, at the field that its kind names first, as
+// in "headers.Host: …".
 func configFault(k agent.Kind, err error) error {
 	text := err.Error()
-	name, _, named := strings.Cut(text, ":")
-	name = name[:len(name)-len(strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz_"))]
-	if !named || !slices.ContainsFunc(k.Fields, func(f agent.Field) bool { return f.Name == name }) {
+	at, rest, named := strings.Cut(text, ": ")
+	name, _, _ := strings.Cut(at, ".")
+	if !named || strings.Contains(at, " ") || !slices.ContainsFunc(k.Fields, func(f agent.Field) bool { return f.Name == name }) {
 		return field(422, "body.config", text, "")
 	}
-	return field(422, "body.config."+name, strings.TrimLeft(strings.TrimPrefix(text, name), ".: "), "")
+	return field(422, "body.config."+at, rest, "")
 }
 
 // showAgent makes an agent as operators see it.

@@ -91,6 +91,8 @@ type carrier struct {
 func (s *server) carriers(channel int64, id string) []carrier {
 	var out []carrier
 	kept, _ := s.Slots.Frames.Known(channel).After(0, framelog.Most)
+	// A frame is recorded once it is written, by when its answer may have been read.
+	slices.SortStableFunc(kept, func(a, b framelog.Frame) int { return a.At.Compare(b.At) })
 	for _, f := range kept {
 		var head struct {
 			MessageID string `json:"message_id"`
@@ -99,8 +101,6 @@ func (s *server) carriers(channel int64, id string) []carrier {
 			out = append(out, carrier{showFrame(f), head.MessageID})
 		}
 	}
-	// A frame is recorded once it is written, by when its answer may have been read.
-	slices.SortStableFunc(out, func(a, b carrier) int { return a.At.Compare(b.At.Time) })
 	return out
 }
 

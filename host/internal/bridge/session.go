@@ -124,7 +124,7 @@ func (n *Session) drainConn() {
 // register reads the first frame and lets the adapter in, or refuses it.
 func (n *Session) register() error {
 	shown := n.peek()
-	if shown == nil && n.from.Channel == nil {
+	if n.from.Channel == nil && (shown == nil || shown.err != nil) {
 		defer n.hesitate()()
 	}
 	frame, err := n.conn.Read()
@@ -157,8 +157,9 @@ func (n *Session) register() error {
 	return n.attach(ctx, grant.Channel, said, frame)
 }
 
-// peek is what the token of the upgrade request opens; nil = nothing, which register
-// says. Who waits for the answer to its register does not see one that comes before.
+// peek is what the token of the upgrade request opens; nil = that is not known yet. If
+// it opens nothing, register is answered so: who waits for that answer does not see one
+// that comes before.
 func (n *Session) peek() *pass {
 	token := n.from.Token
 	if n.from.Channel != nil || token == "" || n.slots.Failures.Allow(n.from.Remote, netguard.Tokens) > 0 {
@@ -166,12 +167,11 @@ func (n *Session) peek() *pass {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
 	defer cancel()
-	cuts := n.slots.cutsSoFar()
-	grant, err := n.slots.gate.Admit(ctx, token)
-	if err != nil {
+	p := n.ask(ctx, token)
+	if p.err != nil && !errors.Is(p.err, auth.ErrInvalid) {
 		return nil
 	}
-	return &pass{grant, cuts}
+	return p
 }
 
 // hesitate makes a large first frame of who has shown no token wait for its place among
@@ -201,10 +201,17 @@ func (n *Session) hesitate() (stop func()) {
 	}
 }
 
-// pass is a token that opens something, or did when it was looked at.
+// pass is what a token opened when it was looked at.
 type pass struct {
 	grant auth.Grant
+	err   error
 	cuts  int // before it was looked at
+}
+
+func (n *Session) ask(ctx context.Context, token string) *pass {
+	p := &pass{cuts: n.slots.cutsSoFar()}
+	p.grant, p.err = n.slots.gate.Admit(ctx, token)
+	return p
 }
 
 // admit lets the session in by the token of the upgrade request, which was looked at,
@@ -218,10 +225,8 @@ func (n *Session) admit(ctx context.Context, inFrame string, shown *pass) (grant
 		return grant, n.refuse(wire.RefusedMissingToken)
 	}
 	for ctx.Err() == nil {
-		if shown == nil {
-			if shown, err = n.look(ctx, token); err != nil {
-				return grant, err
-			}
+		if shown, err = n.look(ctx, token, shown); err != nil {
+			return grant, err
 		}
 		// What was revoked meanwhile did not find this session: look again.
 		if n.slots.admit(n, shown.grant) == shown.cuts {
@@ -232,24 +237,26 @@ func (n *Session) admit(ctx context.Context, inFrame string, shown *pass) (grant
 	return grant, errLate
 }
 
-// look checks a token; one that opens nothing is refused.
-func (n *Session) look(ctx context.Context, token string) (*pass, error) {
-	if wait := n.slots.Failures.Allow(n.from.Remote, netguard.Tokens); wait > 0 {
+// look checks a token, unless it is known already what it opens; one that opens nothing
+// is refused.
+func (n *Session) look(ctx context.Context, token string, known *pass) (*pass, error) {
+	if wait := n.slots.Failures.Allow(n.from.Remote, netguard.Tokens); known == nil && wait > 0 {
 		n.slots.Log.Debug("token not looked at: too many wrong ones came from there", "remote", n.from.Remote, "wait", wait)
 		return nil, n.refuse(wire.RefusedInvalidToken)
 	}
-	cuts := n.slots.cutsSoFar()
-	grant, err := n.slots.gate.Admit(ctx, token)
-	if errors.Is(err, auth.ErrInvalid) {
+	if known == nil {
+		known = n.ask(ctx, token)
+	}
+	switch err := known.err; {
+	case errors.Is(err, auth.ErrInvalid):
 		n.slots.Failures.Failed(n.from.Remote, netguard.Tokens, token)
 		return nil, n.refuse(wire.RefusedInvalidToken)
-	}
-	if err != nil {
+	case err != nil:
 		n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
 		return nil, err
 	}
-	return &pass{grant, cuts}, nil
+	return known, nil
 }
 
 // refuse ends a register. more is for the log alone, and never the token.

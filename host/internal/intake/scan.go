@@ -1,9 +1,14 @@
 package intake
 
-import "bytes"
+import (
+	"bytes"
 
-// MaxDepth is how deep the JSON of a body may be nested.
-const MaxDepth = 64
+	"github.com/pontoon-bridge/pontoon/sdk/message"
+)
+
+// MaxDepth is how deep the JSON of a body may be nested: what a message may hold, and
+// what is around it.
+const MaxDepth = message.MaxDepth + 16
 
 // extent is what decoding a body costs.
 type extent struct {

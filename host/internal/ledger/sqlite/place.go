@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/gofrs/flock"
 
@@ -72,7 +73,7 @@ func CheckThere(dir string, keys []string) error {
 // missing reports that there is no database, or that its file is empty.
 func missing(path string) (bool, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // who makes the directory says what is wrong
 		return true, nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
