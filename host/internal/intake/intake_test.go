@@ -54,7 +54,7 @@ func TestReads(t *testing.T) {
 		"okAllValues":  {strings.NewReader("[0,1,2,3]"), Limits{9, 0}, 0},
 		"errLarge":     {strings.NewReader("[0,1,2,3]"), Limits{8, 10}, 413},
 		"errLargeLong": {strings.NewReader(strings.Repeat(" ", 3*medium+1)), Limits{3 * medium, 0}, 413},
-		"errDeep":      {strings.NewReader(strings.Repeat("[", 70)), Limits{100, 0}, 422},
+		"errDeep":      {strings.NewReader(strings.Repeat("[", MaxDepth+1)), Limits{100, 0}, 422},
 		"errMany":      {strings.NewReader("[0,1,2,3]"), Limits{100, 3}, 422},
 		"errBroken":    {broken{io.ErrUnexpectedEOF}, Limits{100, 0}, 400},
 		"errMost":      {broken{&http.MaxBytesError{Limit: 7}}, Limits{100, 0}, 413},
