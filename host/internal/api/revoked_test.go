@@ -16,7 +16,7 @@ import (
 // any more: else the reader would be told what happened since, once it reads on.
 func TestDeafStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
-	h := hosttest.Start(t, hosttest.Whole)
+	h := hosttest.Start(t, hosttest.Whole, func(s *hosttest.Setup) { s.SmallBuffer = true })
 	h.Make("deaf", `,"queue":true`)
 	send := func(text string) {
 		t.Helper()
@@ -55,7 +55,7 @@ func unread(t *testing.T, h *hosttest.Host, path, key string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
+	_ = conn.(*net.TCPConn).SetReadBuffer(hosttest.SmallBuffer)
 	if _, err := fmt.Fprintf(conn, "GET /api/v1%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, h.Addr, key); err != nil {
 		t.Fatal(err)
 	}
