@@ -82,7 +82,7 @@ func (m IfMatch) formed() error {
 	return nil
 }
 
-// givenTag is the form of tagOf.
+// givenTag is the form of tagOf, and that of hosts before it, whose tags had no hash and match nothing now.
 var givenTag = regexp.MustCompile(`^"[0-9A-Za-z]{1,8}-(?:[0-9a-f]{12}-)?[0-9]+"$`)
 
 // known is the newest version of a channel or agent that the request names; 0 = it
