@@ -46,11 +46,12 @@ func TestAuthorsLinkLittle(t *testing.T) {
 	}
 }
 
-// golang runs the go command as an author does: with no flags of the tests.
+// golang runs the go command as an author does: with no flags of the tests but the one
+// that packages are in the build cache with.
 func golang(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Env = append(os.Environ(), "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath")
 	out, err := cmd.Output()
 	if err != nil {
 		var exit *exec.ExitError

@@ -26,7 +26,6 @@ import (
 var hostileBinary = sync.OnceValues(func() (string, error) {
 	out := filepath.Join(filepath.Dir(ircBinary), "hostile", "program") // where TestMain sweeps
 	build := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "../../internal/supervisor/hostile")
-	build.Env = append(os.Environ(), "GOFLAGS=") // so the linter has built all but the program itself
 	text, err := build.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("build hostile: %w\n%s", err, text)

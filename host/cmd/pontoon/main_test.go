@@ -52,16 +52,19 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
 		testDir = dir
-		race := "-race"
+		build := []string{"build", "-race"}
+		if flag := os.Getenv("PONTOON_RACE"); flag != "" { // how the Makefile builds with it
+			build = append(build, flag)
+		}
 		if torture.Long() { // 5,000 adapters want the machine
-			race = "-race=false"
+			build = []string{"build"}
 		}
 		for binary, pkg := range map[*string]string{
 			&pontoonBinary: ".", &ircBinary: "../../../adapters/irc", &helloBinary: examples + "hello", &filesBinary: examples + "files",
 		} {
 			out := filepath.Join(dir, filepath.Base(pkg), "program")
 			*binary = out
-			if text, err := exec.Command("go", "build", race, "-ldflags=-s -w", "-o", out, pkg).CombinedOutput(); err != nil {
+			if text, err := exec.Command("go", slices.Concat(build, []string{"-ldflags=-s -w", "-o", out, pkg})...).CombinedOutput(); err != nil {
 				fmt.Fprintf(os.Stderr, "build %s: %v\n%s", pkg, err, text)
 				return 1
 			}

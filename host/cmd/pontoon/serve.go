@@ -97,22 +97,19 @@ func serveCommand(o *clientOptions) *cobra.Command {
 // serve wires the packages together and runs them until ctx ends.
 func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	log := newLog(cmd.ErrOrStderr(), c.Verbose)
-	limit, err := c.StorageLimit()
+	network, err := openNetwork(ctx, c, log) // first: a host that can't listen leaves nothing behind
 	if err != nil {
 		return err
 	}
+	defer func() { _ = network.listener.Close() }() // closed already, if it served
 	roster := agent.NewRoster(log)
 	hello := greeting{dir: c.Data}
-	st, err := openStore(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: hostKeys, Sealing: sealing(c.MasterKey, roster, hello.madeKey)})
+	st, err := openStore(ctx, c, sealing(c.MasterKey, roster, hello.madeKey), log)
 	if err != nil {
 		return err
 	}
 	defer closeStore(st, log)
 	keys, err := auth.OpenKeys(c.Data)
-	if err != nil {
-		return err
-	}
-	network, err := openNetwork(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -262,19 +259,23 @@ func checkPlace(dir string) error {
 
 // openStore opens the database, after a backup if it must be migrated. If it is
 // damaged the error names what to restore.
-func openStore(ctx context.Context, dir string, o sqlite.Options) (*sqlite.Store, error) {
-	if err := checkPlace(dir); err != nil {
+func openStore(ctx context.Context, c config.Serve, sealing sqlite.Sealing, log *slog.Logger) (*sqlite.Store, error) {
+	limit, err := c.StorageLimit()
+	if err != nil {
 		return nil, err
 	}
-	o.BackUp = func(ctx context.Context, schema int64) error {
-		file, err := backup.BeforeMigration(ctx, sqlite.Offline{}, dir, schema)
+	if err := checkPlace(c.Data); err != nil {
+		return nil, err
+	}
+	backUp := func(ctx context.Context, schema int64) error {
+		file, err := backup.BeforeMigration(ctx, sqlite.Offline{}, c.Data, schema)
 		if err == nil {
-			o.Log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
+			log.Info("database backed up before its schema is changed", "schema", schema, "file", file)
 		}
 		return err
 	}
-	st, err := sqlite.Open(ctx, dir, o)
-	return st, advise(err, dir)
+	st, err := sqlite.Open(ctx, c.Data, sqlite.Options{Log: log, MaxBytes: limit, Names: attach.Names, Keys: hostKeys, Sealing: sealing, BackUp: backUp})
+	return st, advise(err, c.Data)
 }
 
 // advise tells of damage what can be done about it.

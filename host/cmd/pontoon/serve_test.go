@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,11 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := runCommand(t, nil, "", append([]string{"serve"}, c.args...)...)
+			args := append([]string{"serve"}, c.args...)
+			if !slices.Contains(args, "--listen") { // what listens at the default is nobody's business
+				args = append(args, "--listen", "127.0.0.1:0")
+			}
+			r := runCommand(t, nil, "", args...)
 			if r.code != c.code || r.out != "" {
 				t.Errorf("exit status %d, expected %d; stdout %q", r.code, c.code, r.out)
 			}

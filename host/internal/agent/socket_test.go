@@ -1,9 +1,6 @@
 package agent_test
 
 import (
-	"database/sql"
-	"path/filepath"
-
 	"net/http"
 	"slices"
 	"strings"
@@ -11,9 +8,9 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -139,29 +136,15 @@ func TestBehindTheLastMessage(t *testing.T) {
 	b.agent("one")
 	b.channel("irc", "one")
 	a, user := b.connect("one", ""), b.adapter("irc", "text")
-	other, err := sql.Open("sqlite", filepath.Join(b.dir, sqlite.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = other.Close() }()
-	busy, err := other.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = busy.Close() }()
 	for range 3 {
 		user.asks("go")
 		q := a.turn("go")
-		if _, err := busy.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil { // commits wait
-			t.Fatal(err)
-		}
+		unlock := hosttest.LockStore(t, b.dir) // commits wait
 		a.say("message", q, `,"message_id":"`+q.TurnID+`","text":"last"`)
 		a.say("message", q, `,"message_id":"`+q.TurnID+`","text":"last"`)
 		a.say("message", q, `,"text":"late"`)
 		a.shows("error", `"not_supported"`, "no open turn")
-		if _, err := busy.ExecContext(t.Context(), "ROLLBACK"); err != nil {
-			t.Fatal(err)
-		}
+		unlock()
 		for range 2 {
 			a.shows("message_ack", q.TurnID, `"ok":true`)
 		}

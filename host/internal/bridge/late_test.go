@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,15 +37,17 @@ func TestLateRegisterReplacesNobody(t *testing.T) {
 		reason  string
 	}{
 		"in time": {0, 4001, replaced},
-		"late":    {2 * time.Second, 1008, "no register in time"},
+		"late":    {10 * time.Second, 1008, "no register in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			gate := &busyGate{first: make(chan struct{})}
+			free := sync.OnceFunc(func() { close(gate.first) })
 			h := hosttest.Start(t, func(s *hosttest.Setup) {
 				s.Bridge.RegisterTimeout = c.timeout
 				s.Gate = func(g bridge.Gate) bridge.Gate { gate.Gate = g; return gate }
 			})
+			t.Cleanup(free) // before the host waits for it
 			row := h.Channel("late")
 			old := h.Dial(t, hosttest.Credentials{})
 			old.Send(hosttest.RegisterFrame(hosttest.TokenOf(row.Name)))
@@ -53,7 +56,7 @@ func TestLateRegisterReplacesNobody(t *testing.T) {
 				old.WantClose(c.code, c.reason)
 			}
 			current := h.Attach(t, row)
-			close(gate.first)
+			free()
 			if c.code == 4001 {
 				old.WantClose(c.code, c.reason)
 			}

@@ -119,11 +119,11 @@ func TestTakeoverHandsOver(t *testing.T) {
 			return
 		}
 	}
-	t.Error("in each of ten tries the first connection's write missed its deadline before the second one came")
+	t.Error("in each of ten tries the first connection's write held everything, or missed its deadline before the second one came")
 }
 
 // handsOver reports whether the second connection came in time to take over what was
-// not being written.
+// not being written, and whether there was any.
 func handsOver(t *testing.T, h *hosttest.Host, row ledger.Channel) bool {
 	t.Helper()
 	first := h.AttachSmall(t, row)
@@ -145,8 +145,8 @@ func handsOver(t *testing.T, h *hosttest.Host, row ledger.Channel) bool {
 		t.Errorf("first closed with %d, want 4001", code)
 	}
 	got := append([]string{begun}, rest...)
-	if len(got) == len(want) {
-		t.Fatal("nothing waited: the test shows nothing")
+	if len(got) == len(want) { // the write that was under way had begun late, and held all
+		return false
 	}
 	t.Logf("%d to the first, %d to the second", len(got), len(want)-len(got))
 	for len(got) < len(want) {

@@ -427,6 +427,9 @@ func (c *console) updateAgent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v, err := c.loadAgent(r)
+	if gone(err) {
+		return c.goneAgentPage(w, r, sent)
+	}
 	if err != nil {
 		return err
 	}
@@ -441,6 +444,8 @@ func (c *console) updateAgent(w http.ResponseWriter, r *http.Request) error {
 			if err := p.mergeAgent(f.Values, a, v.Kind); err != nil {
 				return err
 			}
+		case gone(err):
+			return c.goneAgentPage(w, r, sent)
 		case err != nil && !refusedInput(err, &p):
 			return err
 		}
@@ -451,4 +456,17 @@ func (c *console) updateAgent(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return back(w, r, where("agents", a.Name), "Saved. Agent "+a.Name+" is as it says here from now on.")
+}
+
+// goneAgentPage is the form of an agent that was deleted while it was open, with what was
+// typed.
+func (c *console) goneAgentPage(w http.ResponseWriter, r *http.Request, sent url.Values) error {
+	kind, err := c.kindOf(r, sent.Get("kind"))
+	if err != nil {
+		return err
+	}
+	f := agentForm{Values: sent, Kind: kind, Made: true, Problem: deletedMeanwhile("agent")}
+	c.show(w, r, http.StatusNotFound, view{Title: "The agent is gone", Nav: navAgents, Above: [2]string{"Agents", Path + "agents"}, Lead: kind.About},
+		editAgentPage(api.Agent{ID: r.PathValue("id")}, f))
+	return nil
 }

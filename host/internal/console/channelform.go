@@ -320,6 +320,15 @@ func gone(err error) bool {
 	return ok && p.Status == http.StatusNotFound
 }
 
+// deletedMeanwhile is what a form says of a channel or an agent that was deleted while it
+// was open.
+func deletedMeanwhile(what string) *Problem {
+	return &Problem{
+		Status: http.StatusNotFound,
+		Detail: "The " + what + " was deleted while this form was open. What you typed is still here, for a new " + what + ", or for this one once it is restored from a backup.",
+	}
+}
+
 // goneChannelPage is the form of a channel that was deleted while it was open, with what
 // was typed.
 func (c *console) goneChannelPage(w http.ResponseWriter, r *http.Request, f channelForm) error {
@@ -329,10 +338,7 @@ func (c *console) goneChannelPage(w http.ResponseWriter, r *http.Request, f chan
 	if f.Has("name") {
 		f.Kind = "bridge"
 	}
-	f.Problem = &Problem{
-		Status: http.StatusNotFound,
-		Detail: "The channel was deleted while this form was open. What you typed is still here, for a new channel, or for this one once it is restored from a backup.",
-	}
+	f.Problem = deletedMeanwhile("channel")
 	c.show(w, r, http.StatusNotFound, view{Title: "The channel is gone", Nav: navChannels, Above: [2]string{"Channels", Path + "channels"}},
 		editChannelPage(api.Channel{ID: r.PathValue("id")}, f))
 	return nil

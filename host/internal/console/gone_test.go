@@ -24,3 +24,22 @@ func TestChannelIsGone(t *testing.T) {
 		}
 	}
 }
+
+// So does the form of an agent.
+func TestAgentIsGone(t *testing.T) {
+	v := visit(t)
+	v.Must(nil, "POST", "/agents", `{"name":"clerk","kind":"webhook","config":{"url":"http://127.0.0.1:9/answers","allow_private":true}}`)
+	v.open("agents/clerk/edit")
+	v.Must(nil, "DELETE", "/agents/clerk", "")
+	for range 2 {
+		v.send("/edit", map[string]string{"config.timeout": "2m7s"})
+		if v.status != http.StatusNotFound || !strings.Contains(v.text(), "The agent was deleted while this form was open") {
+			t.Fatalf("%d %s", v.status, v.text())
+		}
+		for _, typed := range []string{"2m7s", `value="http://127.0.0.1:9/answers"`, `value="clerk"`} {
+			if !strings.Contains(v.source(), typed) {
+				t.Errorf("%s is not there any more", typed)
+			}
+		}
+	}
+}

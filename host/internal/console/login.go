@@ -139,8 +139,12 @@ func (c *console) showSetup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if operated && !opens {
-		c.show(w, r, http.StatusGone, view{Title: "Set up already", Bare: true}, setUpAlready())
+	if !opens {
+		title := "This link opens nothing"
+		if operated {
+			title = "Set up already"
+		}
+		c.show(w, r, http.StatusGone, view{Title: title, Bare: true}, opensNothing(operated))
 		return nil
 	}
 	f.Anew = operated

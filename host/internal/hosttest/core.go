@@ -107,7 +107,7 @@ func open(t *testing.T, s *Setup) *Core {
 
 // close ends the core and waits for it.
 func (c *Core) close() {
-	c.Hub.Close()
+	await.Done(c.T, "the hub ends: does an agent of the test still wait?", c.Hub.Close)
 	c.Roster.Close()
 	c.Store.SetFiles(nil)
 	if err := errors.Join(c.Store.Close(), c.Files.Close()); err != nil {

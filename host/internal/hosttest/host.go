@@ -17,6 +17,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // Host is a whole host in this process, on a socket of its own.
@@ -102,7 +103,7 @@ func (h *Host) serve(handler http.Handler, w *whole, log *slog.Logger, endStream
 	h.stopped = func() {
 		endStreams()
 		closeWhole()
-		h.Slots.Close()
+		await.Done(h.T, "the sessions end", h.Slots.Close)
 		srv.Close()
 		cancel()
 		wg.Wait()

@@ -2,6 +2,7 @@ package hosttest
 
 import (
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -9,13 +10,14 @@ import (
 	_ "modernc.org/sqlite" // locks the database like another program
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // LockStore keeps the host of a data directory from writing, as another program might,
 // until unlock is called or the test ends.
 func LockStore(t *testing.T, dir string) (unlock func()) {
 	t.Helper()
-	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.File)+"?_pragma=busy_timeout(10000)")
+	other, err := sql.Open("sqlite", fmt.Sprintf("file:%s?_pragma=busy_timeout(%d)", filepath.Join(dir, sqlite.File), await.Limit.Milliseconds()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -277,4 +279,22 @@ func TestAwayCostsNothing(t *testing.T) {
 		t.Errorf("%d of %d were answered", len(heard), many)
 	}
 	c.Quiet()
+}
+
+// Who stops as soon as the notice is there has stopped, wherever the host is with it.
+func TestStopAtTheNotice(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"visitor": newVisitor()}))
+	row := h.Channel("c", hosttest.WithAgent("visitor"))
+	c := h.Attach(t, row)
+	for i := range 60 {
+		name := strconv.Itoa(i)
+		c.Send(hosttest.Say(name, "one"), hosttest.Say(name, "two"))
+		c.Want(hosttest.Answer(name, waitsNotice))
+		c.Send(hosttest.Say(name, "/stop"))
+		c.Want(hosttest.Answer(name, "Stopped."))
+	}
+	await.Until(t, "all is handled", func() bool {
+		return !slices.ContainsFunc(h.History(row), func(e ledger.Entry) bool { return e.State == ledger.Received })
+	})
 }

@@ -166,6 +166,7 @@ type conversation struct {
 	told   string    // the agent that the user was told is away
 
 	stopNext bool // /stop came before the turn that it means
+	parking  bool // its turn ended without its agent, and is about to wait for it
 
 	// Last answers: see Reply.
 	posted   int           // not over

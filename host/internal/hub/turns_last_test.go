@@ -63,6 +63,7 @@ func TestLastAnswersInOrder(t *testing.T) {
 	const questions, locks = 100, 3
 	agent := &counting{may: make(chan struct{}, questions)}
 	b := newBedWith(t, impatient, agent)
+	t.Cleanup(func() { close(agent.may) }) // if the test ends early
 	log := new(written)
 	a := b.attach(&port{log: log, room: -1})
 	ask(a, questions)

@@ -61,8 +61,14 @@ func (c *Channel) park(conv *conversation, job turnJob, agent string, returns ui
 	}
 	ch = c.lock()
 	defer ch.unlock()
+	conv.parking = false
 	if told {
 		conv.told = agent
+	}
+	if conv.stopNext { // by the user, who had the notice
+		conv.stopNext = false
+		ch.turns.end(conv, job.id, false, nil)
+		return done
 	}
 	conv.waiting = append([]turnJob{job}, conv.waiting...)
 	if c.hub.absences.returns.Load() != returns || ch.agentName(conv) != agent {

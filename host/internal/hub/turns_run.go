@@ -108,6 +108,9 @@ func (t *turns) stop(conv *conversation) {
 		conv.cancel(ErrStopped)
 	case conv.absent != "", conv.line != nil:
 		t.drop(conv, ledger.Handled, "", func(*turnJob) bool { return true })
+	case conv.parking:
+		t.drop(conv, ledger.Handled, "", func(*turnJob) bool { return true })
+		conv.stopNext = true // and the one in hand
 	case conv.turns > conv.posted:
 		conv.stopNext = true // its commit is still under way
 	}
@@ -147,9 +150,10 @@ func (c *Channel) runTurns(conv *conversation, agent *AgentTally) {
 			return
 		}
 		ch = c.lock()
-		conv.cancel, conv.asked = nil, ""
+		conv.cancel, conv.asked, conv.parking = nil, "", false
 		if over == done {
 			conv.turns--
+			conv.stopNext = conv.stopNext && conv.turns > conv.posted // not one to come
 			ch.release(conv)
 		}
 		ch.unlock()
@@ -209,7 +213,7 @@ func (c *Channel) runTurn(ctx context.Context, r *reply) parking {
 	}
 	if errors.Is(err, ErrAway) && c.hub.ctx.Err() == nil {
 		ch := c.lock()
-		conv.cancel = nil // nothing runs that could be stopped
+		conv.cancel, conv.parking = nil, true // nothing runs that could be stopped
 		ch.unlock()
 		if over := c.park(conv, *job, r.agent, returns); over != refused {
 			return over

@@ -331,7 +331,11 @@ func TestFrameLimit(t *testing.T) {
 		if room < minRoom {
 			continue
 		}
-		for less := -5; less < 60 && room-less > 0; less++ {
+		step := 1
+		if ctx > 2 { // what the types take is the same
+			step = 7
+		}
+		for less := -5; less < 60 && room-less > 0; less += step {
 			text := strings.Repeat("x", room-less)
 			offer := message.New(message.NewButtons(text, [][]wire.Button{{{Text: "a", Value: "b"}}}))
 			plain := message.Text(text)

@@ -49,7 +49,26 @@ func (w *writer) room(need uint64) error {
 			return nil //nolint:nilerr // as above
 		}
 	}
-	return s.Room(need)
+	return s.Room(need + w.growth())
+}
+
+// growth is how much larger the database becomes when the write-ahead log, which could
+// not be emptied or is filled anew, is moved into it; 0 if that can't be known: then
+// SQLite tells when the disk is full.
+func (w *writer) growth() uint64 {
+	info, err := os.Stat(w.path)
+	if err != nil {
+		return 0
+	}
+	s, err := w.db.prepare("PRAGMA page_count")
+	if err != nil {
+		return 0
+	}
+	defer s.finalize()
+	if found, err := s.next(); !found || err != nil {
+		return 0
+	}
+	return uint64(max(0, s.getInt(0)*pageSpace-info.Size()))
 }
 
 // logSize is the size of the write-ahead log, if that could count: most disks

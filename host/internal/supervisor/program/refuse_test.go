@@ -229,7 +229,7 @@ func TestStageWhileSwapped(t *testing.T) {
 		}
 	}()
 	taken := 0
-	for range 300 {
+	for range 100 {
 		stage := stageDir(t)
 		prog, err := Stage(p, "", stage, true)
 		if err != nil {
@@ -245,5 +245,5 @@ func TestStageWhileSwapped(t *testing.T) {
 	}
 	close(done)
 	<-stopped
-	t.Logf("%d of 300 staged", taken)
+	t.Logf("%d of 100 staged", taken)
 }
