@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +41,7 @@ type Options struct {
 type Server struct {
 	Addr    string // host:port, plain text
 	TLSAddr string // host:port, TLS with a self-signed certificate
-	CAFile  string // PEM of that certificate, valid for 127.0.0.1
+	CAFile  string // PEM of that certificate, valid for the address
 
 	binary string
 	config string
@@ -68,20 +69,14 @@ func Start(t testing.TB, o Options) *Server {
 		log:    filepath.Join(dir, "inspircd.log"),
 		CAFile: filepath.Join(dir, "cert.pem"),
 	}
-	writeCertificate(t, s.CAFile, filepath.Join(dir, "key.pem"))
-	// A free port may be taken between our look and InspIRCd's bind.
-	for attempt := 1; ; attempt++ {
-		s.Addr, s.TLSAddr = freeAddr(t), freeAddr(t)
-		if err := os.WriteFile(s.config, []byte(configText(dir, s.Addr, s.TLSAddr, o)), 0o600); err != nil {
-			t.Fatalf("irctest: %v", err)
-		}
-		err := s.run()
-		if err == nil {
-			break
-		}
-		if attempt == 3 {
-			t.Fatalf("irctest: start InspIRCd: %v\n%s", err, s.logText())
-		}
+	ip := ownIP()
+	s.Addr, s.TLSAddr = net.JoinHostPort(ip, "6667"), net.JoinHostPort(ip, "6697") // the ports that are usual for IRC
+	writeCertificate(t, ip, s.CAFile, filepath.Join(dir, "key.pem"))
+	if err := os.WriteFile(s.config, []byte(configText(dir, ip, o)), 0o600); err != nil {
+		t.Fatalf("irctest: %v", err)
+	}
+	if err := s.run(); err != nil {
+		t.Fatalf("irctest: start InspIRCd: %v\n%s", err, s.logText())
 	}
 	t.Cleanup(s.stop)
 	return s
@@ -164,20 +159,17 @@ func (s *Server) logText() string {
 	return string(b)
 }
 
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("irctest: %v", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+// ownIP returns a loopback address that nobody else uses. A free port of 127.0.0.1 may
+// be taken before InspIRCd binds it, and InspIRCd goes on without it: tests were served
+// by whoever had the port, until that was gone.
+func ownIP() string {
+	var b [3]byte
+	_, _ = rand.Read(b[:])                                                  // never fails
+	return netip.AddrFrom4([4]byte{127, b[0] | 1, b[1], b[2] | 1}).String() // not 127.0.0.x, where others listen
 }
 
-func configText(dir, addr, tlsAddr string, o Options) string {
+func configText(dir, ip string, o Options) string {
 	var b strings.Builder
-	_, port, _ := net.SplitHostPort(addr)
-	_, tlsPort, _ := net.SplitHostPort(tlsAddr)
 	// Quotes inside values are &quot; in InspIRCd's format; dir comes from t.TempDir and has none.
 	fmt.Fprintf(&b, "<config format=\"xml\">\n")
 	fmt.Fprintf(&b, "<server name=\"irc.test\" description=\"test\" network=\"TestNet\">\n")
@@ -187,8 +179,8 @@ func configText(dir, addr, tlsAddr string, o Options) string {
 		fmt.Fprintf(&b, "<module name=%q>\n", m)
 	}
 	fmt.Fprintf(&b, "<sslprofile name=\"own\" provider=\"gnutls\" certfile=%q keyfile=%q>\n", filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
-	fmt.Fprintf(&b, "<bind address=\"127.0.0.1\" port=%q type=\"clients\">\n", port)
-	fmt.Fprintf(&b, "<bind address=\"127.0.0.1\" port=%q type=\"clients\" sslprofile=\"own\">\n", tlsPort)
+	fmt.Fprintf(&b, "<bind address=%q port=\"6667\" type=\"clients\">\n", ip)
+	fmt.Fprintf(&b, "<bind address=%q port=\"6697\" type=\"clients\" sslprofile=\"own\">\n", ip)
 	connect := o.Connect
 	if connect == "" {
 		connect = `commandrate="100000" threshold="10000" fakelag="no" recvq="65536" softsendq="65536" hardsendq="1M"`
@@ -203,7 +195,7 @@ func configText(dir, addr, tlsAddr string, o Options) string {
 	return b.String()
 }
 
-func writeCertificate(t testing.TB, certFile, keyFile string) {
+func writeCertificate(t testing.TB, ip, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -218,7 +210,7 @@ func writeCertificate(t testing.TB, certFile, keyFile string) {
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
 		IsCA:                  true,
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IPAddresses:           []net.IP{net.ParseIP(ip)},
 		DNSNames:              []string{"localhost"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
