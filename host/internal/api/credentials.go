@@ -187,13 +187,15 @@ func (d dialled) Revoked(of ledger.Owner, id int64) { d.Revoke(of.Key, id) }
 
 func (d dialled) Expire(of ledger.Owner, keep int64, at time.Time) { d.Roster.Expire(of.Key, keep, at) }
 
-// programs are what is open by API keys at front ends. Of streams of the API itself
-// the gate takes care.
+// programs are what is open by API keys: at front ends, and streams of the API itself.
 type programs struct{ *server }
 
 func (p programs) Revoked(_ ledger.Owner, id int64) {
 	for _, e := range p.Fronts {
 		e.Revoked(id)
+	}
+	if p.Gate != nil {
+		p.Gate.EndLeases(context.Background())
 	}
 }
 

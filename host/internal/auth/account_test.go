@@ -192,7 +192,7 @@ func TestLogIn(t *testing.T) {
 	}
 	lease, end := g.Lease(ctx, h)
 	defer end()
-	g.endLeases(ctx)
+	g.EndLeases(ctx)
 	if lease.Err() != nil {
 		t.Error("the lease of a live session ended")
 	}
@@ -200,7 +200,7 @@ func TestLogIn(t *testing.T) {
 	if _, err := g.AdmitSession(ctx, made.Secret); !errors.Is(err, ErrInvalid) {
 		t.Errorf("it outlives its idle time: %v", err)
 	}
-	if g.endLeases(ctx); lease.Err() == nil {
+	if g.EndLeases(ctx); lease.Err() == nil {
 		t.Error("the lease outlives the session")
 	}
 	if n := g.Failures.Count(Login); n != 5 {

@@ -135,7 +135,7 @@ func (g *Gate) Serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return g.flush(context.WithoutCancel(ctx))
 		case <-tick.C:
-			g.endLeases(ctx)
+			g.EndLeases(ctx)
 			if err := g.flush(context.WithoutCancel(ctx)); err != nil && !errors.Is(err, ledger.ErrUnavailable) {
 				return err
 			}

@@ -14,8 +14,8 @@ type lease struct {
 	end    context.CancelFunc
 }
 
-// Lease is for answers that go on: a context that ends, within about a second,
-// when what its holder came by is revoked, has expired or was logged out. cancel
+// Lease is for answers that go on: a context that ends when what its holder came by is
+// revoked, and within about a second when it has expired or was logged out. cancel
 // must be called.
 func (g *Gate) Lease(ctx context.Context, h Holder) (_ context.Context, cancel context.CancelFunc) {
 	ctx, end := context.WithCancel(ctx)
@@ -31,8 +31,9 @@ func (g *Gate) Lease(ctx context.Context, h Holder) (_ context.Context, cancel c
 	}
 }
 
-// endLeases ends those whose credential has ended.
-func (g *Gate) endLeases(ctx context.Context) {
+// EndLeases ends those whose credential has ended: now, and not with the next look at
+// them.
+func (g *Gate) EndLeases(ctx context.Context) {
 	g.mu.Lock()
 	open := make([]*lease, 0, len(g.leases))
 	for l := range g.leases {
