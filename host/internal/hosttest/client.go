@@ -204,6 +204,9 @@ func (c *Client) WantClose(code int, reason string) {
 // Rest reads until the end; it returns the frames and the close code.
 func (c *Client) Rest() (frames []string, code int) {
 	c.T.Helper()
+	if tcp, ok := c.TCP.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(1 << 20) // a full small one is refilled at the pace of TCP's probes: a minute for 19 MB
+	}
 	for {
 		got, err := c.Next()
 		var closed *websocket.CloseError
