@@ -165,8 +165,9 @@ type conversation struct {
 	absent string    // the agent that the turns wait for; "" = none. It is in Channel.absent, and nothing runs
 	told   string    // the agent that the user was told is away
 
-	stopNext bool // /stop came before the turn that it means
-	parking  bool // its turn ended without its agent, and is about to wait for it
+	stopNext   bool // /stop came before the turn that it means
+	stopComing int  // turns that are received and not committed, of which /stop meant all
+	parking    bool // its turn ended without its agent, and is about to wait for it
 
 	// Last answers: see Reply.
 	posted   int           // not over

@@ -32,6 +32,7 @@ func (f *inbound) done(r ledger.Result) {
 	} else {
 		if f.turn != nil {
 			f.conv.turns--
+			f.conv.stopComing = max(0, f.conv.stopComing-1) // they come in their order
 		}
 		if kept {
 			f.repeat(ch)

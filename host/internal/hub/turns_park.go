@@ -156,10 +156,7 @@ func (t *turns) drop(conv *conversation, as ledger.State, why ledger.Reason, pic
 			left = append(left, job)
 			continue
 		}
-		id := job.id
-		t.queue.change(change{conv: conv, of: ledger.In, to: ledger.Settlement{ID: id, State: as, Reason: why}, then: func(error) { t.over(id, why) }})
-		conv.turns--
-		t.release(conv)
+		t.ended(conv, job.id, as, why)
 		last = job
 		n++
 	}
@@ -170,6 +167,13 @@ func (t *turns) drop(conv *conversation, as ledger.State, why ledger.Reason, pic
 		conv.absent = ""
 	}
 	return last, n
+}
+
+// ended ends a turn that was not begun.
+func (t *turns) ended(conv *conversation, id ledger.MessageID, as ledger.State, why ledger.Reason) {
+	t.queue.change(change{conv: conv, of: ledger.In, to: ledger.Settlement{ID: id, State: as, Reason: why}, then: func(error) { t.over(id, why) }})
+	conv.turns--
+	t.release(conv)
 }
 
 // giveUp fails the turns that have waited for longer than they may, and tells

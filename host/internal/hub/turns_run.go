@@ -60,6 +60,11 @@ func repeat(e ledger.Entry) turnJob {
 // startTurn puts a turn behind those of its conversation. It takes over one
 // hold of conv.
 func (t *turns) start(conv *conversation, job turnJob) {
+	if conv.stopComing > 0 {
+		conv.stopComing--
+		t.ended(conv, job.id, ledger.Handled, "")
+		return
+	}
 	if job.since.IsZero() {
 		job.since = time.Now()
 	}
@@ -107,8 +112,10 @@ func (t *turns) stop(conv *conversation) {
 	case conv.cancel != nil:
 		conv.cancel(ErrStopped)
 	case conv.absent != "", conv.line != nil:
+		conv.stopComing = conv.turns - conv.posted - len(conv.waiting)
 		t.drop(conv, ledger.Handled, "", func(*turnJob) bool { return true })
 	case conv.parking:
+		conv.stopComing = conv.turns - conv.posted - len(conv.waiting) - 1
 		t.drop(conv, ledger.Handled, "", func(*turnJob) bool { return true })
 		conv.stopNext = true // and the one in hand
 	case conv.turns > conv.posted:
