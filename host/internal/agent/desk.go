@@ -19,6 +19,7 @@ import (
 type Desk struct {
 	host   *Sockets
 	row    ledger.Agent
+	config SocketConfig
 	window chan struct{} // one for each turn that has not ended
 	closed chan struct{} // closed by Close, which is called once
 
@@ -43,8 +44,8 @@ var (
 	_ Keyed        = (*Desk)(nil)
 )
 
-func newDesk(s *Sockets, row ledger.Agent) *Desk {
-	return &Desk{host: s, row: row, window: make(chan struct{}, agentwire.Window), closed: make(chan struct{}), changed: make(chan struct{}), left: time.Now(), turns: map[string]*task{}}
+func newDesk(s *Sockets, row ledger.Agent, config SocketConfig) *Desk {
+	return &Desk{host: s, row: row, config: config, window: make(chan struct{}, agentwire.Window), closed: make(chan struct{}), changed: make(chan struct{}), left: time.Now(), turns: map[string]*task{}}
 }
 
 // Close implements io.Closer.
@@ -223,7 +224,8 @@ func (d *Desk) Handle(ctx context.Context, given hub.Turn, r hub.Reply) error {
 func (d *Desk) describe(given hub.Turn) (*task, error) {
 	t := newTask(d, given)
 	t.wire = *turnFrame(&given)
-	if len(t.frame(true)) > wire.MaxFrame {
+	t.first = t.frame(given.Repeated)
+	if len(t.first)+len(`,"repeated":true`) > wire.MaxFrame {
 		return nil, errTooLarge
 	}
 	return t, nil
@@ -235,9 +237,10 @@ func (d *Desk) begin(t *task) {
 	defer d.mu.Unlock()
 	d.turns[t.id] = t
 	if d.link != nil {
-		d.link.sendBytes(t.frame(t.given.Repeated))
+		d.link.sendBytes(t.first)
 		t.handed = true
 	}
+	t.first = nil // whoever comes next gets one of their own
 }
 
 // end takes note that the turn is over.
@@ -287,10 +290,11 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 			return
 		}
 	}
-	t, late := d.turns[f.TurnID], slices.Contains(d.ended, f.TurnID)
+	t := d.turns[f.TurnID]
 	if t != nil {
 		t.putting.Add(1)
 	}
+	late := t == nil && slices.Contains(d.ended, f.TurnID)
 	d.mu.Unlock()
 	switch {
 	case f.TurnID == "":

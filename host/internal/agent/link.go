@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/sendqueue"
@@ -23,18 +21,16 @@ import (
 const (
 	maxLinkFrames = 1024                                 // that wait to be written
 	maxLinkBytes  = 2 * agentwire.Window * wire.MaxFrame // of them: an agent that comes back gets all open turns at once
-	linkRate      = 2000                                 // frames a second that an agent may send, and at once
 	maxErrands    = 64                                   // frames without a turn that wait
 )
 
 // link is one connection of an agent. Its reader runs serve; a writer and one
 // goroutine for what belongs to no turn end with it.
 type link struct {
-	host   *Sockets
-	conn   transport.Conn
-	from   SocketOrigin
-	frames *rate.Limiter
-	queue  *sendqueue.Queue
+	host  *Sockets
+	conn  transport.Conn
+	from  SocketOrigin
+	queue *sendqueue.Queue
 
 	errands chan *agentwire.FromAgent
 	gone    chan struct{} // closed when the reader has ended
@@ -49,7 +45,7 @@ type link struct {
 
 func newLink(s *Sockets, c transport.Conn, from SocketOrigin) *link {
 	return &link{
-		host: s, conn: c, from: from, frames: rate.NewLimiter(linkRate, linkRate), queue: sendqueue.New(maxLinkFrames, maxLinkBytes),
+		host: s, conn: c, from: from, queue: sendqueue.New(maxLinkFrames, maxLinkBytes),
 		errands: make(chan *agentwire.FromAgent, maxErrands), gone: make(chan struct{}), pinged: time.Now(),
 	}
 }
@@ -141,6 +137,7 @@ func (l *link) refuse(why string) error {
 
 // read takes frames until the connection ends.
 func (l *link) read() error {
+	pace := newPace(l.desk.config.MaxFrames)
 	for {
 		l.busy.Store(false)
 		frame, err := l.conn.Read()
@@ -148,24 +145,21 @@ func (l *link) read() error {
 			return err
 		}
 		l.busy.Store(true)
+		came := time.Now()
 		f, werr := agentwire.DecodeFromAgent(frame)
-		if !l.frames.Allow() && (f == nil || f.Type != agentwire.TypeMessageAck) {
-			time.Sleep(limitedPause) // to read and refuse as fast as it sends would cost all others
-			werr = wire.Refuse(wire.CodeRateLimited, "more than %d frames a second: this one was not taken, send it again later", linkRate)
-			if f != nil {
-				werr.Ref = f.MessageID
-			}
+		if limited := pace.refuses(f); limited != nil {
+			werr = limited
+		} else if werr != nil {
+			pace.refused()
 		}
 		if werr != nil {
 			l.error(werr)
 			continue
 		}
 		l.take(f)
+		pace.took(came)
 	}
 }
-
-// limitedPause is how long nothing is read after a frame over the rate.
-const limitedPause = 5 * time.Millisecond
 
 // take acts on one frame.
 func (l *link) take(f *agentwire.FromAgent) {

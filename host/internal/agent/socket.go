@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
@@ -95,13 +96,21 @@ func NewSockets(o SocketOptions) *Sockets {
 func (s *Sockets) Kind() Kind {
 	return Kind{
 		About: "Dials the host: " + agentwire.Path + " with a key of its own", Keys: true,
-		Make: func(row ledger.Agent) (hub.Agent, error) { return s.open(row), nil },
+		Fields: socketFields,
+		Check:  func(config json.RawMessage) error { _, err := readSocket(config); return err },
+		Make: func(row ledger.Agent) (hub.Agent, error) {
+			c, err := readSocket(row.Config)
+			if err != nil {
+				return nil, err
+			}
+			return s.open(row, c), nil
+		},
 	}
 }
 
 // open makes the desk of a row, at which its agent's connection is served.
-func (s *Sockets) open(row ledger.Agent) *Desk {
-	d := newDesk(s, row)
+func (s *Sockets) open(row ledger.Agent, c SocketConfig) *Desk {
+	d := newDesk(s, row, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.desks[row.Key] = d

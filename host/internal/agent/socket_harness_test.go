@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -126,10 +127,10 @@ func (l testLog) Write(p []byte) (int, error) {
 }
 
 // agent makes an agent that dials in; its key is secret+name.
-func (b *bed) agent(name string) ledger.Agent {
+func (b *bed) agent(name string, config ...string) ledger.Agent {
 	b.t.Helper()
 	key := auth.NewCredential(secret+name, time.Time{})
-	row, err := b.store.CreateAgent(b.t.Context(), ledger.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true}, &key, ledger.Change{Actor: "test", Action: "agent.create"})
+	row, err := b.store.CreateAgent(b.t.Context(), ledger.Agent{ID: uuid.NewString(), Name: name, Kind: agent.SocketKind, Enabled: true, Config: json.RawMessage(cmp.Or(strings.Join(config, ""), "{}"))}, &key, ledger.Change{Actor: "test", Action: "agent.create"})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type task struct {
 	id     string
 	given  hub.Turn
 	wire   agentwire.Turn
+	first  []byte // frame, until it was begun
 	frames chan *agentwire.FromAgent
 	over   chan struct{} // closed at its end
 
@@ -163,9 +164,11 @@ func (t *task) say(ctx context.Context, f *agentwire.FromAgent, r hub.Reply) (id
 			return 0, false, err
 		}
 	}
-	row, err := t.desk.host.Store.Channel(ctx, t.given.Channel)
-	if err != nil {
-		return 0, false, err
+	var row ledger.Channel // read only for what is about another message
+	if f.Update != nil || f.ReplyTo != "" && f.ReplyTo != t.id {
+		if row, err = t.desk.host.Store.Channel(ctx, t.given.Channel); err != nil {
+			return 0, false, err
+		}
 	}
 	if f.ReplyTo != "" && f.ReplyTo != t.id {
 		id, err = t.desk.sendOwn(ctx, row, t.given.Conversation, f)

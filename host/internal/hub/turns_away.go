@@ -168,7 +168,7 @@ func (h *Hub) AgentChanged(name string) {
 	for _, c := range h.all() {
 		c.reroute()
 	}
-	h.admit(h.agents.of(name), 0) // it may have more turns at once now
+	h.admit(h.agents.of(name)) // it may have more turns at once now
 }
 
 // AgentAway reports whether an agent can't be asked, and since when; zero = that is

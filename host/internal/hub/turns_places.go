@@ -87,34 +87,46 @@ func (p *places) pop() *standing {
 	return first
 }
 
-// leave gives a place back; who stands in line gets it.
-func (h *Hub) leave(a *AgentTally) { h.admit(a, 1) }
+// leave gives a place back, and returns who stood first in line and has it now; nil =
+// nobody.
+func (h *Hub) leave(a *AgentTally) *standing {
+	first := a.next(h.maxTurns(a.name), 1)
+	if first != nil {
+		h.admit(a)
+	}
+	return first
+}
 
-// admit gives the agent's free places, and those that were left, to who stands in
-// line for one.
-func (h *Hub) admit(a *AgentTally, left int) {
+// admit gives the agent's free places to those who stand in line for one.
+func (h *Hub) admit(a *AgentTally) {
 	most := h.maxTurns(a.name)
-	for s := a.next(most, left); s != nil; s = a.next(most, 0) {
-		h.proceed(s)
+	for s := a.next(most, 0); s != nil; s = a.next(most, 0) {
+		h.spawn(func() { h.runFrom(s) })
 	}
 }
 
-// proceed runs the turns of a conversation that got its place.
-func (h *Hub) proceed(s *standing) {
-	h.spawn(func() {
-		ch := s.c.lock()
-		counts := s.conv.line == s
-		if counts {
-			ch.turns.step(s.conv)
-			s.conv.running = true
+// runFrom runs the turns of who has a place, and then of whoever gets it.
+func (h *Hub) runFrom(s *standing) {
+	for s != nil {
+		if s.enter() {
+			s = s.c.runOwn(s.conv, s.agent)
+		} else {
+			s = h.leave(s.agent)
 		}
-		ch.unlock()
-		if counts {
-			s.c.runTurns(s.conv, s.agent)
-		} else { // it was stopped, or goes to another agent
-			h.leave(s.agent)
-		}
-	})
+	}
+}
+
+// enter lets a conversation that has its place run its turns; false if it stands in
+// line no more, since it was stopped or goes to another agent.
+func (s *standing) enter() bool {
+	ch := s.c.lock()
+	defer ch.unlock()
+	if s.conv.line != s {
+		return false
+	}
+	ch.turns.step(s.conv)
+	s.conv.running = true
+	return true
 }
 
 // stand notes that the conversation stands in line.

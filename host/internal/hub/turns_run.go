@@ -126,20 +126,24 @@ func (t *turns) stop(conv *conversation) {
 // fewTurns are moved up when the first goes, so that those to come find room.
 const fewTurns = 32
 
-// runTurns runs a conversation's turns one after the other until none waits, on a
-// place of the agent that they are for.
+// runTurns runs a conversation's turns on a place of the agent that they are for, and
+// then those of whoever stands in line for the place.
 func (c *Channel) runTurns(conv *conversation, agent *AgentTally) {
+	c.hub.runFrom(c.runOwn(conv, agent))
+}
+
+// runOwn runs a conversation's turns one after the other until none waits, or others
+// come first. It returns who has the place then; nil = nobody.
+func (c *Channel) runOwn(conv *conversation, agent *AgentTally) *standing {
 	for ran := false; ; ran = true {
 		ch := c.lock()
 		job, first, ok := ch.turns.take(conv, agent, ran)
 		if !ok {
 			ch.unlock()
-			if first != nil {
-				c.hub.proceed(first)
-			} else {
-				c.hub.leave(agent)
+			if first == nil {
+				first = c.hub.leave(agent)
 			}
-			return
+			return first
 		}
 		ctx, cancel := context.WithCancelCause(c.hub.ctx)
 		conv.cancel, conv.asked = cancel, agent.name
@@ -153,8 +157,7 @@ func (c *Channel) runTurns(conv *conversation, agent *AgentTally) {
 
 		cancel(nil)
 		if over == parked {
-			c.hub.leave(agent)
-			return
+			return c.hub.leave(agent)
 		}
 		ch = c.lock()
 		conv.cancel, conv.asked, conv.parking = nil, "", false
