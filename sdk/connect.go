@@ -129,6 +129,7 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 		return 0, ErrStopped
 	}
 	defer c.links.drop(l)
+	c.lanes.on(l)
 	c.log.Info("connected to the host", "protocol", l.protocol.String(), "capabilities", l.caps.String())
 	c.first.Do(func() { close(c.ready) })
 	watcher.Go(func() { l.watch(c.timing.silence) })
@@ -200,13 +201,18 @@ func (c *connector) receive(work context.Context, l *link, out *wire.Outbound) e
 	switch out.Type {
 	case wire.TypeSend, wire.TypeSendCard, wire.TypeSendButtons, wire.TypeUpdateMessage, wire.TypeSendImage, wire.TypeSendFile,
 		wire.TypeSendParts, wire.TypeStreamEnd, wire.TypeSendAudio, wire.TypeSendForm, wire.TypeDeleteMessage, wire.TypeSendReaction:
-		j := job{Outbound: out, acked: l.has(wire.CapAck) && out.MessageID != ""}
+		j := job{Outbound: out, acked: l.has(wire.CapAck) && out.MessageID != "", link: l}
 		if j.acked && !c.memory.begin(out) {
 			return nil // it is under way: its answer is one for both
 		}
-		return c.lanes.put(work, j)
+		taken, err := c.lanes.put(work, j)
+		if !taken {
+			c.memory.end(out)
+		}
+		return err
 	case wire.TypeStartTyping, wire.TypeStopTyping, wire.TypeStream:
-		return c.lanes.put(work, job{Outbound: out})
+		_, err := c.lanes.put(work, job{Outbound: out})
+		return err
 	case wire.TypeMessageAck:
 		l.settle(out.MessageAck.MessageID, answer{ack: out.MessageAck})
 	case wire.TypeUploadAck:

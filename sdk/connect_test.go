@@ -138,8 +138,8 @@ func TestRegisterFrame(t *testing.T) {
 	if err := json.Unmarshal([]byte(p.first), &frame); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(p.first, "profile") || p.register.Register.Protocol != "1.1" {
-		t.Errorf("register frame = %s, want protocol 1.1 and no profile", p.first)
+	if !strings.Contains(p.first, `"profile":{"in_flight":16}`) || p.register.Register.Protocol != "1.1" {
+		t.Errorf("register frame = %s, want protocol 1.1 and nothing of the platform", p.first)
 	}
 	if frame.Type != "register" || frame.Platform != "test" || frame.Metadata["sdk"] != "go" {
 		t.Errorf("register frame = %s", p.first)

@@ -52,6 +52,7 @@ type testHost struct {
 	reject   func(request int) int    // HTTP status in place of an upgrade, 0 = upgrade
 	grant    wire.Caps                // 0 = this host speaks protocol 1.0 alone
 	window   int                      // that it grants
+	ahead    int                      // messages of a conversation that it sends at once
 	cursor   string                   // that it has committed
 	serving  sync.WaitGroup
 }
@@ -150,7 +151,7 @@ func (h *testHost) acknowledge(said *wire.Register, reason string) wire.Register
 		declared, _ := wire.ParseCapsFor(said.Protocol, said.Capabilities)
 		ack.Protocol, ack.Channel = "1.1", wire.ChannelRef{ID: "1", Name: "test"}
 		ack.Capabilities, ack.Cursor = wire.Effective(declared, h.grant).Names(), h.cursor
-		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: 54_000, Window: h.window}
+		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: 54_000, Window: h.window, InFlight: h.ahead}
 	}
 	return ack
 }

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -16,11 +17,12 @@ type lanes struct {
 
 	mu      sync.Mutex
 	waiting map[string][]job // by conversation; a key = its goroutine runs
+	void    map[string]*link // conversations that were cut, see cut
 	idle    chan struct{}    // closed while waiting is empty
 }
 
 func newLanes(bound int, serve func(context.Context, job)) *lanes {
-	s := &lanes{serve: serve, slots: make(chan struct{}, bound), waiting: map[string][]job{}, idle: make(chan struct{})}
+	s := &lanes{serve: serve, slots: make(chan struct{}, bound), waiting: map[string][]job{}, void: map[string]*link{}, idle: make(chan struct{})}
 	close(s.idle)
 	return s
 }
@@ -28,31 +30,40 @@ func newLanes(bound int, serve func(context.Context, job)) *lanes {
 // job is one frame for the adapter.
 type job struct {
 	*wire.Outbound
-	acked bool // the host waits for what becomes of it
+	acked bool  // the host waits for what becomes of it
+	link  *link // that it came on
 }
 
 // put queues the frame; at the bound it waits for room until ctx ends, or drops
 // what may be left out. ctx is
-// also what the frame is served with.
-func (s *lanes) put(ctx context.Context, out job) error {
+// also what the frame is served with. False: it came behind one that was refused
+// for now, and will come again.
+func (s *lanes) put(ctx context.Context, out job) (taken bool, err error) {
 	if s.overtakes(out) {
-		return nil
+		return true, nil
 	}
 	select {
 	case s.slots <- struct{}{}:
 	default:
 		if out.Type == wire.TypeStream || out.Type == wire.TypeStartTyping {
-			return nil // what may be left out holds nobody up
+			return true, nil // what may be left out holds nobody up
 		}
 		select {
 		case s.slots <- struct{}{}:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return true, context.Cause(ctx)
 		}
 	}
 	id := out.ConversationID
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if out.acked && s.void[id] == out.link && !out.Resumed {
+		<-s.slots
+		return false, nil
+	}
+	if out.acked {
+		delete(s.void, id)
+	}
 	if len(s.waiting) == 0 {
 		s.idle = make(chan struct{})
 	}
@@ -61,7 +72,39 @@ func (s *lanes) put(ctx context.Context, out job) error {
 	if !running {
 		go s.work(ctx, id)
 	}
-	return nil
+	return true, nil
+}
+
+// cut drops the frames of a conversation that wait, and those that the link still
+// brings until one says that the conversation goes on: they follow one that the host is
+// about to be told to send again, which sends them again too. It returns what it
+// dropped.
+func (s *lanes) cut(id string, l *link) (dropped []job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.void[id] = l
+	queue, running := s.waiting[id]
+	if !running {
+		return nil
+	}
+	var kept []job
+	for _, out := range queue {
+		if out.acked {
+			dropped = append(dropped, out)
+			<-s.slots
+		} else {
+			kept = append(kept, out)
+		}
+	}
+	s.waiting[id] = kept
+	return dropped
+}
+
+// on forgets what was cut on links before this one.
+func (s *lanes) on(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.void, func(_ string, other *link) bool { return other != l })
 }
 
 // overtakes puts a draft in the place of the one before it, if that still waits.

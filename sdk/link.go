@@ -29,6 +29,7 @@ type link struct {
 
 	dialect            // set before anybody else knows the link
 	window  chan token // one for each frame that the host has not answered
+	ahead   bool       // the host sends messages of a conversation before the one ahead of them is acknowledged
 
 	mu      sync.Mutex
 	waiting map[string][]chan answer // by the id of the frame, oldest first
@@ -69,6 +70,7 @@ func (l *link) accept(a *wire.RegisterAck, declared wire.Caps) {
 		if a.Limits.Window > 0 {
 			window = min(a.Limits.Window, mostWindow)
 		}
+		l.ahead = a.Limits.InFlight > 1
 	}
 	l.window = make(chan token, window)
 }

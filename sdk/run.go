@@ -37,6 +37,7 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 	}
 	links, memory := newLinks(), newMemory()
 	send := &sender{adapter: a, log: log, insist: t.insist, links: links, memory: memory}
+	send.lanes = newLanes(maxPending, send.serve)
 	r := &runner{
 		adapter: a,
 		send:    send,
@@ -45,7 +46,7 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 		timing:  t,
 		connector: &connector{
 			dial: dial, dialed: o.Accept != nil, hello: hello, caps: caps,
-			links: links, memory: memory, lanes: newLanes(maxPending, send.serve),
+			links: links, memory: memory, lanes: send.lanes,
 			log: log, timing: t, ready: make(chan struct{}),
 		},
 	}
@@ -58,6 +59,9 @@ func introduce(platform string, a Adapter, o Options) ([]byte, wire.Caps, error)
 	if o.NoAck {
 		caps &^= wire.CapAck
 	}
+	if caps.Has(wire.CapAck) && profile.InFlight == 0 {
+		profile.InFlight = usualInFlight
+	}
 	switch o.Protocol {
 	case "", wire.V11.String():
 		return registerFrame(platform, caps, &profile), caps, nil
@@ -67,6 +71,10 @@ func introduce(platform string, a Adapter, o Options) ([]byte, wire.Caps, error)
 	}
 	return nil, 0, fmt.Errorf("protocol: found %q, expected 1.0 or 1.1", o.Protocol)
 }
+
+// usualInFlight is how many messages of a conversation the host may send ahead of their
+// acknowledgements: enough for what a user gets between two commits of the host.
+const usualInFlight = 16
 
 // runner joins the two halves of an adapter's life: its own Run and the
 // connection. Either may end the other.

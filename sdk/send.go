@@ -22,6 +22,7 @@ type sender struct {
 	insist   time.Duration // how long a call that answers Retry is repeated where the host can't
 	links    *links
 	memory   *memory
+	lanes    *lanes
 	stopping <-chan struct{} // closed when nothing may be held back any more
 }
 
@@ -154,6 +155,11 @@ func (s *sender) answer(ctx context.Context, j job, said *wire.Later) {
 	l := s.links.present()
 	if l == nil || !l.has(wire.CapAck) {
 		return
+	}
+	if said.Retryable && l.ahead {
+		for _, behind := range s.lanes.cut(j.ConversationID, l) {
+			s.memory.end(behind.Outbound)
+		}
 	}
 	in := wire.Inbound{Type: wire.TypeMessageAck, MessageID: j.MessageID, Later: said}
 	switch err := l.write(ctx, in.Append(nil)); {

@@ -264,7 +264,7 @@ func TestLanesAreBounded(t *testing.T) {
 		accepted := 0
 		go func() {
 			for i := range 5 {
-				if s.put(t.Context(), job{Outbound: &wire.Outbound{Routing: wire.Routing{ConversationID: fmt.Sprint(i % 2)}}}) == nil {
+				if _, err := s.put(t.Context(), job{Outbound: &wire.Outbound{Routing: wire.Routing{ConversationID: fmt.Sprint(i % 2)}}}); err == nil {
 					accepted++
 				}
 			}
@@ -274,7 +274,7 @@ func TestLanesAreBounded(t *testing.T) {
 			t.Errorf("%d frames accepted, want 3", accepted)
 		}
 		for _, lossy := range []wire.Type{wire.TypeStartTyping, wire.TypeStream} {
-			if err := s.put(t.Context(), job{Outbound: &wire.Outbound{Frame: wire.Frame{Type: lossy}}}); err != nil || len(s.waiting) > 2 {
+			if _, err := s.put(t.Context(), job{Outbound: &wire.Outbound{Frame: wire.Frame{Type: lossy}}}); err != nil || len(s.waiting) > 2 {
 				t.Errorf("%s over the bound: %v, %d lanes", lossy, err, len(s.waiting))
 			}
 		}
@@ -283,7 +283,7 @@ func TestLanesAreBounded(t *testing.T) {
 		if s.drained(ctx) {
 			t.Error("busy lanes are drained")
 		}
-		if err := s.put(ctx, job{Outbound: &wire.Outbound{}}); err == nil {
+		if _, err := s.put(ctx, job{Outbound: &wire.Outbound{}}); err == nil {
 			t.Error("put over the bound did not end with its context")
 		}
 		close(release)

@@ -351,3 +351,42 @@ func TestStream(t *testing.T) {
 		p.wantAck(t, id, "ok")
 	}
 }
+
+// A message that the platform takes later comes before all behind it: what the host had
+// sent ahead is dropped, also what still comes, and taken when the host sends it again.
+func TestRefusedTakesBackThoseBehind(t *testing.T) {
+	h := newHost11(t)
+	h.ahead = 16
+	shown, refuse := make(chan string, 10), make(chan struct{})
+	a := &receipts{do: func(_ context.Context, _ Target, text string) (Receipt, error) {
+		select {
+		case <-refuse:
+			shown <- text
+			return Receipt{}, nil
+		default:
+			defer close(refuse)
+			return Receipt{}, Retry(0, errors.New("flood"))
+		}
+	}}
+	run(t, h, a, Options{})
+	p := receive(t, "connection", h.peers)
+	if got := p.register.Register.Profile.InFlight; got != usualInFlight {
+		t.Errorf("in_flight %d, want %d", got, usualInFlight)
+	}
+	other := string((&wire.Frame{Type: wire.TypeSend, MessageID: "o1", Text: "other"}).Append(nil, wire.Routing{ConversationID: "d"}))
+	p.write(t, send11("m1", "one"), send11("m2", "two"))
+	p.wantAck(t, "m1", "retryable try again: flood")
+	p.write(t, send11("m3", "three"), other)
+	p.wantAck(t, "o1", "ok")
+	again := frame11("m1", wire.Frame{Type: wire.TypeSend, Text: "one", Resumed: true})
+	p.write(t, again, send11("m2", "two"), send11("m3", "three"))
+	for _, id := range []string{"m1", "m2", "m3"} {
+		p.wantAck(t, id, "ok")
+	}
+	for _, want := range []string{"other", "one", "two", "three"} {
+		if got := receive(t, "message", shown); got != want {
+			t.Errorf("shown %q, want %q", got, want)
+		}
+	}
+	p.quiet(t)
+}

@@ -7,9 +7,6 @@ SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_out), 0) AS INTEGER) AS last_out
 FROM conversation WHERE channel = ?;
 
--- name: MessageByID :one
-SELECT * FROM entry m WHERE m.id = ?;
-
 -- name: MessageByPlatformID :one
 SELECT * FROM entry m WHERE m.channel = ? AND m.platform_id = ?;
 

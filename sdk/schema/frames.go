@@ -151,6 +151,7 @@ type routing struct {
 	ConversationID string          `json:"conversation_id"`
 	ReplyCtx       json.RawMessage `json:"reply_ctx"`
 	MessageID      string          `json:"message_id,omitempty"` // protocol 1.1
+	Resumed        bool            `json:"resumed,omitempty"`    // protocol 1.1
 }
 
 // content is that of a message in parts.

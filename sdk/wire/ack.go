@@ -23,9 +23,10 @@ type ChannelRef struct {
 
 // Limits are what the host asks of an adapter.
 type Limits struct {
-	MaxFrameBytes  int `json:"max_frame_bytes"`  // largest frame, either way
-	PingIntervalMS int `json:"ping_interval_ms"` // of the host's WebSocket pings
-	Window         int `json:"window"`           // frames of the adapter that the host reads ahead of its commits
+	MaxFrameBytes  int `json:"max_frame_bytes"`     // largest frame, either way
+	PingIntervalMS int `json:"ping_interval_ms"`    // of the host's WebSocket pings
+	Window         int `json:"window"`              // frames of the adapter that the host reads ahead of its commits
+	InFlight       int `json:"in_flight,omitempty"` // messages of one conversation that the host sends ahead of their acknowledgements; 0 = one
 }
 
 // Append appends the acknowledgement as one JSON object.
@@ -49,6 +50,7 @@ func (a RegisterAck) Append(dst []byte) []byte {
 	dst = strconv.AppendInt(key(dst, "max_frame_bytes"), int64(a.Limits.MaxFrameBytes), 10)
 	dst = strconv.AppendInt(key(dst, "ping_interval_ms"), int64(a.Limits.PingIntervalMS), 10)
 	dst = strconv.AppendInt(key(dst, "window"), int64(a.Limits.Window), 10)
+	dst = intIf(dst, "in_flight", int64(a.Limits.InFlight))
 	dst = append(dst, '}')
 	dst = fieldIf(dst, "cursor", a.Cursor)
 	return append(dst, '}')

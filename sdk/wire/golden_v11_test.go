@@ -29,13 +29,13 @@ const someParts = `[{"type":"text","id":"p1","text":"Hello"},{"type":"hologram",
 // toHostV11 are the golden frames of an adapter of protocol 1.1.
 var toHostV11 = map[string]*Inbound{
 	"v11_register": {Type: TypeRegister, Register: &Register{Token: "abc", Platform: "telegram", Capabilities: []string{"text", "ack", "parts"}, Metadata: `{"version":"1.0.0"}`,
-		Protocol: "1.1", Profile: &Profile{MaxText: 4096, Markdown: "basic", MaxButtons: 8, EditIntervalMS: 1000, Parallel: 16}}},
+		Protocol: "1.1", Profile: &Profile{MaxText: 4096, Markdown: "basic", MaxButtons: 8, EditIntervalMS: 1000, Parallel: 16, InFlight: 16}}},
 	"v11_register_min":           {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}, Protocol: "1.1"}},
 	"v11_register_caps":          {Type: TypeRegister, Register: &Register{Platform: "matrix", Capabilities: CapNamesFor("1.1"), Protocol: "1.1"}},
 	"v11_register_newer":         {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{"text"}, Protocol: "2.0", Profile: &Profile{}}},
 	"v11_register_profile_least": {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}, Protocol: "1.1", Profile: &Profile{MaxText: 400, Markdown: "none"}}},
 	"v11_register_profile_most": {Type: TypeRegister, Register: &Register{Platform: "irc", Capabilities: []string{}, Protocol: "1.1",
-		Profile: &Profile{MaxText: 1_000_000, Markdown: "full", MaxButtons: 10_000, EditIntervalMS: 3_600_000, Parallel: 100_000}}},
+		Profile: &Profile{MaxText: 1_000_000, Markdown: "full", MaxButtons: 10_000, EditIntervalMS: 3_600_000, Parallel: 100_000, InFlight: 64}}},
 
 	"v11_message": as(TypeMessage, func(m *Inbound) {
 		m.Text, m.MessageID, m.Cursor = "Hello", "tg-1", "offset=17"
@@ -81,7 +81,7 @@ var toHostV11 = map[string]*Inbound{
 var toAdapterV11 = map[string]*Outbound{
 	"v11_register_ack": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{
 		OK: true, Protocol: "1.1", Channel: ChannelRef{ID: "ch_1", Name: "support"}, Capabilities: CapNamesFor("1.1"),
-		Limits: Limits{MaxFrameBytes: MaxFrame, PingIntervalMS: 54_000, Window: 64}, Cursor: "offset=17",
+		Limits: Limits{MaxFrameBytes: MaxFrame, PingIntervalMS: 54_000, Window: 64, InFlight: 16}, Cursor: "offset=17",
 	}},
 	"v11_register_ack_min": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{OK: true, Protocol: "1.1", Capabilities: []string{"text"}}},
 	"v11_message_ack":      {Frame: Frame{Type: TypeMessageAck}, MessageAck: &MessageAck{MessageID: "tg-1", OK: true}},
@@ -97,6 +97,7 @@ var toAdapterV11 = map[string]*Outbound{
 	"v11_upload_ack_failed": {Frame: Frame{Type: TypeUploadAck}, UploadAck: &UploadAck{MessageID: "up-1", Error: "too large: at most 26214400 bytes are allowed"}},
 
 	"v11_send":           identified(Frame{Type: TypeSend, Text: "Acknowledged."}),
+	"v11_send_resumed":   identified(Frame{Type: TypeSend, Text: "Acknowledged.", Resumed: true}),
 	"v11_send_unrouted":  {Frame: Frame{Type: TypeSend, MessageID: "01h/2", Text: "Acknowledged."}},
 	"v11_send_card":      identified(Frame{Type: TypeSendCard, Card: toAdapter["send_card"].Card, Plain: true}),
 	"v11_send_card_min":  content(Frame{Type: TypeSendCard, Card: &Card{Elements: []Element{}}, Plain: true}),

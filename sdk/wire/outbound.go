@@ -38,6 +38,7 @@ type Frame struct {
 	UI        json.RawMessage // send_form: the ui part
 	Emoji     string          // send_reaction
 	Remove    bool            // send_reaction: take it back
+	Resumed   bool            // the conversation goes on with this one, after one that the adapter refused for now
 
 	// Plain writes element keys of cards in lower case only, for an adapter of
 	// 1.1. It is no field of the frame: DecodeOutbound leaves it false.
@@ -53,6 +54,7 @@ func (f *Frame) Append(dst []byte, r Routing) []byte {
 	if f.MessageID != "" && f.Type != TypeStartTyping && f.Type != TypeStopTyping {
 		dst = field(dst, "message_id", f.MessageID)
 	}
+	dst = boolIf(dst, "resumed", f.Resumed)
 	switch f.Type {
 	case TypeSend:
 		dst = field(dst, "text", f.Text)
@@ -102,6 +104,9 @@ func IDOverhead(id string) int {
 	}
 	return len(`"message_id":,`) + StringLen(id)
 }
+
+// ResumedOverhead is the size in bytes that Resumed adds to a frame.
+const ResumedOverhead = len(`"resumed":true,`)
 
 // Append appends the error as an error frame.
 func (e *Error) Append(dst []byte) []byte {

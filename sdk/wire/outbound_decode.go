@@ -35,6 +35,7 @@ func DecodeOutbound(frame []byte) (*Outbound, error) {
 		Message        string          `json:"message"`
 		Ref            string          `json:"ref"`
 		MessageID      json.RawMessage `json:"message_id"`
+		Resumed        json.RawMessage `json:"resumed"`
 		Protocol       json.RawMessage `json:"protocol"`
 	}
 	if err := json.Unmarshal(frame, &f); err != nil {
@@ -43,7 +44,7 @@ func DecodeOutbound(frame []byte) (*Outbound, error) {
 	out := &Outbound{
 		Frame: Frame{
 			Type: f.Type, Text: f.Text, Card: f.Card, Buttons: f.Buttons, PreviewHandle: f.PreviewHandle, Image: f.Image, File: f.File,
-			MessageID: stringIn(f.MessageID),
+			MessageID: stringIn(f.MessageID), Resumed: string(f.Resumed) == "true",
 		},
 		Routing: Routing{SessionKey: f.SessionKey, ConversationID: f.ConversationID},
 	}

@@ -9,6 +9,7 @@ type Profile struct {
 	MaxButtons     int    `json:"max_buttons,omitempty" doc:"Most buttons of one message" minimum:"0" maximum:"10000"`
 	EditIntervalMS int    `json:"edit_interval_ms,omitempty" doc:"Shortest time between two edits of one message, in milliseconds" minimum:"0" maximum:"3600000"`
 	Parallel       int    `json:"parallel,omitempty" doc:"Conversations that the adapter serves at once" minimum:"0" maximum:"100000"`
+	InFlight       int    `json:"in_flight,omitempty" doc:"Unacknowledged messages of one conversation that the adapter keeps in order; an operator can make it fewer, and not more" minimum:"0" maximum:"64"`
 }
 
 // With is the profile with all that o says in its place.
@@ -22,6 +23,9 @@ func (p Profile) With(o Profile) Profile {
 	set(&p.MaxButtons, o.MaxButtons)
 	set(&p.EditIntervalMS, o.EditIntervalMS)
 	set(&p.Parallel, o.Parallel)
+	if o.InFlight > 0 { // the adapter alone knows how many it keeps in order
+		p.InFlight = min(p.InFlight, o.InFlight)
+	}
 	if o.Markdown != "" {
 		p.Markdown = o.Markdown
 	}
@@ -36,7 +40,7 @@ type View struct {
 	Local    bool // on this machine: paths of files mean something to it
 }
 
-var profileKeys = [...]string{"max_text", "markdown", "max_buttons", "edit_interval_ms", "parallel"}
+var profileKeys = [...]string{"max_text", "markdown", "max_buttons", "edit_interval_ms", "parallel", "in_flight"}
 
 // readProfile reads register's profile; its limits are those of the struct's tags.
 func readProfile(raw string) (*Profile, *Error) {
@@ -51,7 +55,7 @@ func readProfile(raw string) (*Profile, *Error) {
 		key int
 		max int64
 	}{
-		{&p.MaxText, 0, 1_000_000}, {&p.MaxButtons, 2, 10_000}, {&p.EditIntervalMS, 3, 3_600_000}, {&p.Parallel, 4, 100_000},
+		{&p.MaxText, 0, 1_000_000}, {&p.MaxButtons, 2, 10_000}, {&p.EditIntervalMS, 3, 3_600_000}, {&p.Parallel, 4, 100_000}, {&p.InFlight, 5, 64},
 	} {
 		var value int64
 		if err := readInt(&value, "profile.", profileKeys[n.key], v[n.key], n.max); err != nil {
@@ -76,5 +80,6 @@ func (p *Profile) append(dst []byte) []byte {
 	dst = intIf(dst, profileKeys[2], int64(p.MaxButtons))
 	dst = intIf(dst, profileKeys[3], int64(p.EditIntervalMS))
 	dst = intIf(dst, profileKeys[4], int64(p.Parallel))
+	dst = intIf(dst, profileKeys[5], int64(p.InFlight))
 	return append(dst, '}')
 }

@@ -25,6 +25,7 @@ const (
 	maxDuration = 10 * time.Minute
 	maxMessages = 10_000_000 // of one measurement
 	maxRate     = 1_000_000
+	maxAcks     = 64        // what the protocol allows
 	maxSize     = 128 << 10 // an answer is longer, and must not be split
 	maxInFlight = 512 << 10 // bytes of one connection: they must fit the sockets' buffers
 )
@@ -36,6 +37,7 @@ type Scenario struct {
 	Conversations int     `json:"conversations"` // of each connection
 	Size          int     `json:"frame_bytes"`
 	Turns         bool    `json:"turns,omitempty"` // the agent is reached only after the commit of the question
+	Acks          int     `json:"acks,omitempty"`  // the adapter acknowledges, and has so many messages of a conversation in flight; 0 = it does not
 	Rate          float64 `json:"rate,omitempty"`  // open loop: frames a second over all connections; 0 = closed loop
 }
 
@@ -44,8 +46,11 @@ var DefaultScenarios = []Scenario{
 	shape(1, 1, 1, false), shape(50, 1, 1, false), shape(50, 16, 1, false), shape(50, 16, 20, false), shape(50, 16, 1, true), shape(50, 16, 20, true),
 }
 
-// TurnBytes is how much longer a frame is that asks for a turn.
-const TurnBytes = 8
+// How much longer a frame is that asks for a turn, and one with an id.
+const (
+	TurnBytes = 8
+	IDBytes   = len(`"message_id":"",`) + idLen
+)
 
 func shape(conns, window, conversations int, turns bool) Scenario {
 	s := Scenario{Conns: conns, Window: window, Conversations: conversations, Size: 200, Turns: turns}
@@ -67,6 +72,9 @@ func (s Scenario) Name() string {
 	if s.Turns {
 		name += ", agent after commit"
 	}
+	if s.Acks > 0 {
+		name += fmt.Sprintf(", acks (%d)", s.Acks)
+	}
 	return name
 }
 
@@ -80,6 +88,7 @@ func (s Scenario) validate() error {
 		{"conversations", s.Conversations, 1, 100_000},
 		{"frame size", s.Size, 1, maxSize},
 		{"rate", int(s.Rate), 0, maxRate},
+		{"acks", s.Acks, 0, maxAcks},
 	} {
 		if v.found < v.low || v.found > v.high {
 			return fmt.Errorf("%s: found %d, expected %d to %d", v.what, v.found, v.low, v.high)

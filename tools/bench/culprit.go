@@ -83,7 +83,7 @@ func misuse(ctx context.Context, w culpritWork, frame wire.Inbound, pause time.D
 	if frame.MessageID != "" {
 		protocol = wire.V11 // 1.0 knows no repeats
 	}
-	ws, conn, err := connectAs(ctx, w.Bridge, w.Token, protocol.String())
+	ws, conn, err := connectAs(ctx, w.Bridge, w.Token, wire.Register{Protocol: protocol.String()})
 	if err != nil {
 		return err
 	}

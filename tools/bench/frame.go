@@ -34,7 +34,7 @@ type template struct {
 	text          string // with sequence 0
 	idAt          int    // where the id begins in it
 	prefix        []byte // of every id
-	seqAt         [2]int // where the sequence is written
+	seqAt         []int  // where the sequence is written
 	convAt        [2]int
 }
 
@@ -50,6 +50,9 @@ func newTemplate(run, conn int, s Scenario) (*template, error) {
 	if s.Turns {
 		in.Text = turnPrefix + in.Text
 	}
+	if s.Acks > 0 {
+		in.MessageID = id
+	}
 	spare := s.Size - len(in.Append(nil))
 	if spare < 0 {
 		return nil, fmt.Errorf("frame size: found %d bytes, expected at least %d", s.Size, s.Size-spare)
@@ -60,8 +63,14 @@ func newTemplate(run, conn int, s Scenario) (*template, error) {
 	t.text, t.idAt, t.prefix = in.Text, strings.Index(in.Text, id), []byte(id[:idLen-seqDigits])
 	t.frame = in.Append(clientHeader(s.Size))
 	t.header = len(t.frame) - s.Size
-	last := bytes.LastIndex(t.frame, []byte(id))
-	t.seqAt = [2]int{bytes.Index(t.frame, []byte(id)) + idLen - seqDigits, last + idLen - seqDigits}
+	for at := 0; ; {
+		next := bytes.Index(t.frame[at:], []byte(id))
+		if next < 0 {
+			break
+		}
+		at += next + idLen
+		t.seqAt = append(t.seqAt, at-seqDigits)
+	}
 	t.convAt = [2]int{bytes.Index(t.frame, []byte(conv)) + len(conv) - convDigits, bytes.LastIndex(t.frame, []byte(conv)) + len(conv) - convDigits}
 	return t, nil
 }
@@ -129,8 +138,9 @@ func digits(b []byte) (n int, ok bool) {
 }
 
 var (
-	keyType     = []byte(`"type"`)
-	keyReplyCtx = []byte(`"reply_ctx"`)
+	keyType      = []byte(`"type"`)
+	keyReplyCtx  = []byte(`"reply_ctx"`)
+	keyMessageID = []byte(`"message_id"`)
 )
 
 // value finds a string field by its quoted key without reading the rest of the

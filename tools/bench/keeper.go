@@ -56,7 +56,8 @@ type question struct {
 // thread is one conversation's order.
 type thread struct {
 	last int // sequence number of the newest answer; -1 = none
-	life int // the connection on which it came last
+	came int // that of the answer that came last …
+	life int // … on this connection
 }
 
 // keeperFaults counts what a host must not do, and below what it may.
@@ -144,7 +145,7 @@ func (k *keeper) register(ctx context.Context, url string) (wire.RegisterAck, er
 	k.mu.Lock()
 	k.ws, k.conn = ws, conn
 	k.mu.Unlock()
-	in := wire.Inbound{Type: wire.TypeRegister, Register: &wire.Register{Platform: "bench", Capabilities: []string{"ack"}, Protocol: wire.V11.String()}}
+	in := wire.Inbound{Type: wire.TypeRegister, Register: &wire.Register{Platform: "bench", Capabilities: []string{"ack"}, Protocol: wire.V11.String(), Profile: &wire.Profile{InFlight: k.Acks}}}
 	ack, err := register(k.ws, in.Append(nil))
 	if err == nil && ack.Protocol != wire.V11.String() {
 		err = fmt.Errorf("register: %w: found protocol %q, expected %s", errNotRegistered, ack.Protocol, wire.V11)
@@ -262,10 +263,11 @@ func (k *keeper) acknowledged(ack *wire.MessageAck) {
 // answered notes an answer and acknowledges it, unless it is of the
 // conversation that gets no acknowledgement on this connection.
 //
-// One message of a conversation is in flight, and the next one is committed
-// behind what became of it. So an answer that comes proves that all before it
-// are settled on the disk: only the newest of a conversation may come again,
-// once on each later connection, whatever happened to host or network.
+// So many messages of a conversation are in flight as we take ahead, and the next one
+// is committed behind what became of those before. So an answer that comes proves that
+// all which were not in flight beside it are settled on the disk: only so many of the
+// newest of a conversation may come again, in order and once on each later connection,
+// whatever happened to host or network.
 func (k *keeper) answered(out *wire.Outbound) error {
 	var seq int
 	if err := json.Unmarshal([]byte(out.ReplyCtx), &seq); err != nil || seq < 0 || seq >= len(k.asked) ||
@@ -275,8 +277,9 @@ func (k *keeper) answered(out *wire.Outbound) error {
 	}
 	q, t := &k.asked[seq], &k.threads[seq%k.Conversations]
 	of, known := k.answers[out.MessageID]
+	here := t.life == k.life
 	switch {
-	case known && of != seq, q.answer != "" && q.answer != out.MessageID, q.answer == out.MessageID && seq == t.last && t.life == k.life:
+	case known && of != seq, q.answer != "" && q.answer != out.MessageID, q.answer == out.MessageID && here && seq == t.came:
 		k.Duplicated++
 	case q.answer == "":
 		q.answer, k.answers[out.MessageID] = out.MessageID, seq
@@ -285,16 +288,16 @@ func (k *keeper) answered(out *wire.Outbound) error {
 			k.Disordered++
 		}
 		t.last = max(t.last, seq)
-	case seq < t.last:
+	case seq <= t.last-max(1, k.Acks)*k.Conversations:
 		k.Overtaken++
+	case here && seq < t.came:
+		k.Disordered++
 	case q.told:
 		k.Repeated++
 	default:
 		k.Again++
 	}
-	if seq == t.last {
-		t.life = k.life
-	}
+	t.came, t.life = seq, k.life
 	if k.more.Load() && seq%k.Conversations == k.life%(k.Conversations+1) {
 		return nil // withheld: it must come again on another connection
 	}

@@ -71,20 +71,24 @@ func TestFaultsAreSeenByAKeeper(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []step
 		want  keeperFaults
+		ahead int
 	}{
-		"ok":                {all, keeperFaults{}},
-		"newestComesAgain":  {append(all[:8:8], step{3, "a3", 2}, step{3, "a3", 3}), keeperFaults{Repeated: 2}},
-		"twiceAtOnce":       {append(all[:8:8], step{3, "a3", 1}), keeperFaults{Duplicated: 1}},
-		"twiceAtOnceLater":  {append(all[:8:8], step{3, "a3", 2}, step{3, "a3", 2}), keeperFaults{Repeated: 1, Duplicated: 1}},
-		"underAnotherID":    {append(all[:8:8], step{3, "a4", 2}), keeperFaults{Duplicated: 1}},
-		"idOfAnother":       {append(all[:7:7], step{3, "a1", 1}), keeperFaults{Duplicated: 1}},
-		"afterALaterOne":    {append(all[:8:8], step{1, "a1", 2}), keeperFaults{Overtaken: 1}},
-		"outOfOrder":        {[]step{{0, "", 1}, {2, "a2", 1}, {0, "a0", 1}}, keeperFaults{Disordered: 2}},
-		"neverAsked":        {[]step{{4, "", 1}, {4, "a4", 1}}, keeperFaults{Foreign: 2}},
-		"acknowledgedTwice": {[]step{{0, "", 1}, {0, "", 1}}, keeperFaults{Duplicated: 1}},
+		"ok":                {all, keeperFaults{}, 1},
+		"newestComesAgain":  {append(all[:8:8], step{3, "a3", 2}, step{3, "a3", 3}), keeperFaults{Repeated: 2}, 1},
+		"twiceAtOnce":       {append(all[:8:8], step{3, "a3", 1}), keeperFaults{Duplicated: 1}, 1},
+		"twiceAtOnceLater":  {append(all[:8:8], step{3, "a3", 2}, step{3, "a3", 2}), keeperFaults{Repeated: 1, Duplicated: 1}, 1},
+		"underAnotherID":    {append(all[:8:8], step{3, "a4", 2}), keeperFaults{Duplicated: 1}, 1},
+		"idOfAnother":       {append(all[:7:7], step{3, "a1", 1}), keeperFaults{Duplicated: 1}, 1},
+		"afterALaterOne":    {append(all[:8:8], step{1, "a1", 2}), keeperFaults{Overtaken: 1}, 1},
+		"outOfOrder":        {[]step{{0, "", 1}, {2, "a2", 1}, {0, "a0", 1}}, keeperFaults{Disordered: 2}, 1},
+		"neverAsked":        {[]step{{4, "", 1}, {4, "a4", 1}}, keeperFaults{Foreign: 2}, 1},
+		"acknowledgedTwice": {[]step{{0, "", 1}, {0, "", 1}}, keeperFaults{Duplicated: 1}, 1},
+		"twoComeAgain":      {append(all[:8:8], step{1, "a1", 2}, step{3, "a3", 2}), keeperFaults{Repeated: 2}, 2},
+		"twoInDisorder":     {append(all[:8:8], step{3, "a3", 2}, step{1, "a1", 2}), keeperFaults{Repeated: 1, Disordered: 1}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := registered(t)
+			k.Acks = c.ahead
 			k.play(t, c.steps)
 			if got := k.keeperFaults; got != c.want {
 				t.Errorf("found %+v, expected %+v", got, c.want)

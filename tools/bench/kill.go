@@ -34,6 +34,7 @@ type KillConfig struct {
 	Window        int // 32
 	Conversations int // of each connection; 3
 	Size          int // bytes of a frame; 200
+	Ahead         int // of adapters that acknowledge: messages of a conversation that they take before; 0 = one
 	Progress      func(line string)
 }
 
@@ -56,7 +57,7 @@ func (c *KillConfig) defaults() error {
 }
 
 func (c *KillConfig) scenario() Scenario {
-	return Scenario{Conns: c.Conns, Window: c.Window, Conversations: c.Conversations, Size: c.Size}
+	return Scenario{Conns: c.Conns, Window: c.Window, Conversations: c.Conversations, Size: c.Size, Acks: c.Ahead}
 }
 
 // burst is what the clients of one round remember.

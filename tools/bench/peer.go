@@ -41,6 +41,8 @@ type peer struct {
 	*template
 	tally
 	slots []slot // of the messages in flight, by sequence
+	acks  bool   // it acknowledges …
+	ack   []byte // … with this frame
 	done  atomic.Bool
 	out   atomic.Int64 // open loop: sent
 	in    atomic.Int64 // open loop: answered or refused
@@ -58,16 +60,24 @@ func now() time.Duration { return time.Since(epoch) }
 
 // connect opens a connection and registers with the token, if there is one.
 func connect(ctx context.Context, url, token string) (*websocket.Conn, *corked, error) {
-	return connectAs(ctx, url, token, wire.V10.String())
+	return connectAs(ctx, url, token, wire.Register{Protocol: wire.V10.String()})
 }
 
-// connectAs is connect for an adapter that speaks the protocol.
-func connectAs(ctx context.Context, url, token, protocol string) (*websocket.Conn, *corked, error) {
+// acking is how an adapter registers that acknowledges.
+func acking(inFlight int) wire.Register {
+	return wire.Register{Protocol: wire.V11.String(), Capabilities: []string{"text", "ack"}, Profile: &wire.Profile{InFlight: inFlight}}
+}
+
+// connectAs is connect for an adapter that says more of itself.
+func connectAs(ctx context.Context, url, token string, as wire.Register) (*websocket.Conn, *corked, error) {
 	ws, conn, err := dial(ctx, url, token)
 	if err != nil || token == "" {
 		return ws, conn, err
 	}
-	r := wire.Inbound{Type: wire.TypeRegister, Register: &wire.Register{Platform: "bench", Protocol: protocol, Capabilities: []string{"text"}}}
+	if as.Platform = "bench"; as.Capabilities == nil {
+		as.Capabilities = []string{"text"}
+	}
+	r := wire.Inbound{Type: wire.TypeRegister, Register: &as}
 	if _, err := register(ws, r.Append(nil)); err != nil {
 		_ = ws.Close()
 		return nil, nil, err
@@ -145,12 +155,16 @@ func newPeer(ctx context.Context, t target, s Scenario, run, conn int) (*peer, e
 	if len(t.tokens) > 0 {
 		token = t.tokens[conn]
 	}
-	ws, c, err := connect(ctx, t.url, token)
+	as := wire.Register{Protocol: wire.V10.String()}
+	if s.Acks > 0 {
+		as = acking(s.Acks)
+	}
+	ws, c, err := connectAs(ctx, t.url, token, as)
 	if err != nil {
 		return nil, fmt.Errorf("%s, connection %d: %w", t.name, conn, err)
 	}
 	return &peer{
-		ws: ws, conn: c, buf: make([]byte, s.Size+1024), template: frames, slots: make([]slot, max(s.Window, 1)),
+		ws: ws, conn: c, acks: s.Acks > 0 && token != "", buf: make([]byte, s.Size+1024), template: frames, slots: make([]slot, max(s.Window, 1)),
 		tally: tally{last: make([]int, s.Conversations)},
 	}, nil
 }
@@ -158,6 +172,14 @@ func newPeer(ctx context.Context, t target, s Scenario, run, conn int) (*peer, e
 func (p *peer) close() {
 	_ = p.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
 	_ = p.conn.flush()
+	if p.acks { // closed with something unread, the host would not read the last acknowledgements
+		_ = p.conn.SetReadDeadline(time.Now().Add(dialTimeout))
+		for {
+			if _, _, err := p.ws.ReadMessage(); err != nil {
+				break
+			}
+		}
+	}
 	_ = p.ws.Close()
 }
 
@@ -217,6 +239,11 @@ func (p *peer) take(st *stage) (seq int, err error) {
 	if !isAnswer(kind) {
 		return -1, nil
 	}
+	if p.acks {
+		if err := p.acknowledge(value(frame, keyMessageID)); err != nil {
+			return -1, err
+		}
+	}
 	seq, ok := p.sequence(value(frame, keyReplyCtx))
 	if !ok || seq >= p.sentSoFar(st) {
 		p.stray++
@@ -226,6 +253,19 @@ func (p *peer) take(st *stage) (seq int, err error) {
 		return -1, nil
 	}
 	return seq, nil
+}
+
+// acknowledge tells the host that a message has come. It leaves with what is sent next.
+func (p *peer) acknowledge(id []byte) error {
+	in := wire.Inbound{Type: wire.TypeMessageAck, MessageID: string(id), Later: &wire.Later{OK: true}}
+	if p.ack == nil {
+		p.ack = clientHeader(0)
+	}
+	header := len(clientHeader(0)) // of all frames below 126 bytes
+	p.ack = in.Append(p.ack[:header])
+	p.ack[1] = 0x80 | byte(len(p.ack)-header) //nolint:gosec // G115: an id has 13 characters, or a few more
+	_, err := p.conn.Write(p.ack)
+	return err
 }
 
 // sentSoFar is the number of messages sent; in an open loop the writer counts.

@@ -32,14 +32,24 @@ func TestTortureKill(t *testing.T) {
 // Adapters that acknowledge lose nothing to a SIGKILL, either way, and get
 // nothing twice but what they acknowledged last: `bench kill --acks`.
 func TestTortureKillAcks(t *testing.T) {
-	t.Parallel()
-	r, err := bench.KillAcks(t.Context(), killConfig(t, 4))
+	for _, ahead := range []int{1, 16} {
+		t.Run(fmt.Sprintf("%d in flight", ahead), func(t *testing.T) {
+			t.Parallel()
+			killAcks(t, ahead)
+		})
+	}
+}
+
+func killAcks(t *testing.T, ahead int) {
+	c := killConfig(t, 4)
+	c.Ahead = ahead
+	r, err := bench.KillAcks(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	logReport(t, r.Print)
 	torture.Report(t, torture.Row{
-		Fault: "`kill -9`, adapters with `ack`", Tried: fmt.Sprintf("%d kills, %d asked; %d repeats dropped; %d answers sent again", r.Kills, r.Asked, r.Dropped, r.Again+r.Repeated),
+		Fault: fmt.Sprintf("`kill -9`, adapters with `ack`, %d in flight", ahead), Tried: fmt.Sprintf("%d kills, %d asked; %d repeats dropped; %d answers sent again", r.Kills, r.Asked, r.Dropped, r.Again+r.Repeated),
 		Lost: r.Lost + r.Unsettled, Duplicated: r.Duplicated + r.Overtaken, Disordered: r.Disordered,
 		Recovery: spread(r.Recovery),
 	})

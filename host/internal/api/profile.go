@@ -58,7 +58,7 @@ func (b *ProfileBody) over(p ledger.Profile) ledger.Profile {
 	for name, field := range map[string]func(){
 		"max_text": func() { p.MaxText = b.MaxText }, "markdown": func() { p.Markdown = b.Markdown },
 		"max_buttons": func() { p.MaxButtons = b.MaxButtons }, "edit_interval_ms": func() { p.EditIntervalMS = b.EditIntervalMS },
-		"parallel": func() { p.Parallel = b.Parallel },
+		"parallel": func() { p.Parallel = b.Parallel }, "in_flight": func() { p.InFlight = b.InFlight },
 	} {
 		if _, ok := b.given[name]; ok {
 			field()

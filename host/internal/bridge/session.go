@@ -189,7 +189,10 @@ func (n *Session) Admitted(v wire.View, cursor string) {
 	if v.Protocol != wire.V10 {
 		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
 		ack.Channel = wire.ChannelRef{ID: n.place.id, Name: n.place.name}
-		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window}
+		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window, InFlight: v.Profile.InFlight}
+		if !v.Caps.Has(wire.CapAck) {
+			ack.Limits.InFlight = 0
+		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -28,7 +28,7 @@ type channelForm struct {
 // 0 means is said by the form.
 var channelNumbers = []string{
 	"retention_days", "rate_limit", "queue_limits.ttl_seconds", "queue_limits.length", "queue_limits.attempts",
-	"profile.max_text", "profile.max_buttons", "profile.edit_interval_ms", "profile.parallel",
+	"profile.max_text", "profile.max_buttons", "profile.edit_interval_ms", "profile.parallel", "profile.in_flight",
 }
 
 // at is what is wrong with a field, or with an entry of it.
@@ -174,7 +174,7 @@ func numbersOf(p wire.Profile, q ledger.QueueLimits, retention, rate int) map[st
 	return map[string]int{
 		"retention_days": retention, "rate_limit": rate,
 		"queue_limits.ttl_seconds": q.TTLSeconds, "queue_limits.length": q.Length, "queue_limits.attempts": q.Attempts,
-		"profile.max_text": p.MaxText, "profile.max_buttons": p.MaxButtons, "profile.edit_interval_ms": p.EditIntervalMS, "profile.parallel": p.Parallel,
+		"profile.max_text": p.MaxText, "profile.max_buttons": p.MaxButtons, "profile.edit_interval_ms": p.EditIntervalMS, "profile.parallel": p.Parallel, "profile.in_flight": p.InFlight,
 	}
 }
 

@@ -1,10 +1,11 @@
 // Package delivery decides what of a conversation is sent when, to an adapter
-// that acknowledges: one message in flight, the others in order behind it,
-// retries with a growing pause, and an end to both. It does no I/O; times come
-// in, decisions go out.
+// that acknowledges: as many messages in flight as it takes at once, the others in
+// order behind them, retries with a growing pause, and an end to both. It does no
+// I/O; times come in, decisions go out.
 package delivery
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -39,72 +40,136 @@ func pause(n int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // G404: it spreads load
 }
 
-// Lane is the order of one conversation. The zero Lane is empty. Its methods
-// must not be called at the same time.
+// Lane is the order of one conversation. The zero Lane is empty. Its methods must
+// not be called at the same time.
+//
+// A message flies alone that has several frames, since its next frame waits for the
+// one before, and one that was refused, until it is known whether the far end takes
+// anything again.
 type Lane struct {
-	waiting  []ledger.MessageID // ascending
-	flight   ledger.MessageID   // 0 = none
-	reserved bool               // one is being committed that will be in flight
-	frame    int                // of the one in flight: those before it are acknowledged
-	tries    int                // of the first, that failed
-	due      time.Time          // nothing is taken before
+	waiting  []Message // ascending
+	flights  []Message // in the order in which they left
+	reserved int       // are being committed, and fly then
+	alone    bool      // what flies, or is reserved, flies alone
+	due      time.Time // nothing is taken before
 }
 
+// Message is what a lane knows of one.
+type Message struct {
+	ID    ledger.MessageID
+	Tries uint32 // that failed
+	Frame uint16 // those before it are acknowledged
+	Many  bool   // it has more frames than one
+}
+
+func (m *Message) fliesAlone() bool { return m.Many || m.Tries > 0 }
+
 // Empty reports that the lane can be forgotten.
-func (l *Lane) Empty() bool { return l.flight == 0 && !l.reserved && len(l.waiting) == 0 }
+func (l *Lane) Empty() bool { return len(l.flights) == 0 && l.reserved == 0 && len(l.waiting) == 0 }
 
-// Flight is what is in flight, with its first frame that is not acknowledged; 0
-// = nothing.
-func (l *Lane) Flight() (id ledger.MessageID, frame int) { return l.flight, l.frame }
+// Flight is what is known of a message in flight; nil = it is not. It is good until
+// the next call of another method.
+func (l *Lane) Flight(id ledger.MessageID) *Message {
+	if i := l.flightAt(id); i >= 0 {
+		return &l.flights[i]
+	}
+	return nil
+}
 
-// Reserve keeps the lane for a message that is about to be committed as sent;
-// false if it must wait. Start or Release follows.
-func (l *Lane) Reserve() bool {
-	if !l.Empty() {
+// IsFirst reports whether of what is in flight the message left first.
+func (l *Lane) IsFirst(id ledger.MessageID) bool { return len(l.flights) > 0 && l.flights[0].ID == id }
+
+// Waits is what is known of a message that waits; nil = it does not. It is good until
+// the next call of another method.
+func (l *Lane) Waits(id ledger.MessageID) *Message {
+	if i, there := slices.BinarySearchFunc(l.waiting, id, byID); there {
+		return &l.waiting[i]
+	}
+	return nil
+}
+
+func (l *Lane) flightAt(id ledger.MessageID) int {
+	return slices.IndexFunc(l.flights, func(m Message) bool { return m.ID == id })
+}
+
+// free reports whether one more may fly, of so many at once.
+func (l *Lane) free(window int, alone bool) bool {
+	busy := len(l.flights) + l.reserved
+	return busy == 0 || !alone && !l.alone && busy < window
+}
+
+// Reserve keeps a place for a message that is about to be committed as sent; false if
+// it must wait. Of so many as window may fly at once, and of one with many frames
+// none beside it. Start or Release follows.
+func (l *Lane) Reserve(window int, many bool) bool {
+	if len(l.waiting) > 0 || !l.free(window, many) {
 		return false
 	}
-	l.reserved = true
+	l.reserved++
+	l.alone = many
 	return true
 }
 
 // Release gives up what Reserve kept.
-func (l *Lane) Release() { l.reserved = false }
-
-// Start puts the message in flight that the lane was reserved for.
-func (l *Lane) Start(id ledger.MessageID) {
-	l.reserved = false
-	l.fly(id)
+func (l *Lane) Release() {
+	l.reserved--
+	l.landed()
 }
 
-func (l *Lane) fly(id ledger.MessageID) { l.flight, l.frame = id, 0 }
-
-// Wait puts a message among those that wait, in the order of ids. One that waits
-// or is in flight already stays where it is.
-func (l *Lane) Wait(id ledger.MessageID) {
-	if id != l.flight {
-		l.insert(id)
+// landed is to be called when less flies or is reserved than before.
+func (l *Lane) landed() {
+	if len(l.flights) == 0 && l.reserved == 0 {
+		l.alone = false
 	}
 }
 
-func (l *Lane) insert(id ledger.MessageID) {
-	i, there := slices.BinarySearch(l.waiting, id)
+// Start puts a message in flight that Reserve kept a place for. False: it must wait,
+// since an older one waits by now, which was on its way to the queue, or was taken
+// back.
+func (l *Lane) Start(id ledger.MessageID) bool {
+	l.reserved--
+	if len(l.waiting) > 0 && l.waiting[0].ID < id {
+		l.landed()
+		return false
+	}
+	l.flights = append(l.flights, Message{ID: id, Many: l.alone})
+	return true
+}
+
+// Wait puts a message among those that wait, in the order of ids. One that is in flight
+// stays there, and of one that waits already it counts what is said of it now.
+func (l *Lane) Wait(m Message) {
+	if l.flightAt(m.ID) < 0 {
+		l.insert(m)
+	}
+}
+
+func (l *Lane) insert(m Message) {
+	i, there := slices.BinarySearchFunc(l.waiting, m.ID, byID)
 	if there {
+		l.waiting[i] = m
 		return
 	}
-	if i == 0 && l.flight == 0 {
-		l.tries, l.due = 0, time.Time{} // they were another's
+	if i == 0 {
+		l.due = time.Time{} // it was another's
 	}
-	l.waiting = slices.Insert(l.waiting, i, id)
+	l.waiting = slices.Insert(l.waiting, i, m)
 }
 
-// Take puts the first message in flight, if there is one whose time has come.
-func (l *Lane) Take(now time.Time) (ledger.MessageID, bool) {
-	if l.flight != 0 || l.reserved || len(l.waiting) == 0 || now.Before(l.due) {
-		return 0, false
+func byID(m Message, id ledger.MessageID) int { return cmp.Compare(m.ID, id) }
+
+// Take puts the first message in flight, if there is one whose time has come, and less
+// than window fly.
+func (l *Lane) Take(now time.Time, window int) (Message, bool) {
+	due, ok := l.Due(window)
+	if !ok || now.Before(due) {
+		return Message{}, false
 	}
-	l.fly(l.waiting[0])
+	m := l.waiting[0]
 	l.waiting = l.waiting[1:]
-	return l.flight, true
+	l.flights = append(l.flights, m)
+	l.alone = m.fliesAlone()
+	return m, true
 }
 
 // First is what waits first; false = nothing does.
@@ -112,70 +177,92 @@ func (l *Lane) First() (ledger.MessageID, bool) {
 	if len(l.waiting) == 0 {
 		return 0, false
 	}
-	return l.waiting[0], true
+	return l.waiting[0].ID, true
 }
 
-// Due is when Take has something; false = not before something else happens.
-func (l *Lane) Due() (time.Time, bool) {
-	return l.due, l.flight == 0 && !l.reserved && len(l.waiting) > 0
+// Due is when Take has something; false = not before something else happens. What is
+// reserved is decided on first.
+func (l *Lane) Due(window int) (time.Time, bool) {
+	ok := len(l.waiting) > 0 && l.reserved == 0 && l.free(window, l.waiting[0].fliesAlone())
+	return l.due, ok
 }
 
-// Acked counts a frame of the message in flight as taken; false if it is not the
-// one that is awaited.
+// Many says of a message in flight that it has many frames. False: it can't fly yet,
+// since others do, and waits again, with what left behind it, which it returns.
+func (l *Lane) Many(id ledger.MessageID) (back []ledger.MessageID, ok bool) {
+	l.Flight(id).Many = true
+	if len(l.flights) > 1 || l.reserved > 0 {
+		return l.Back(id), false
+	}
+	l.alone = true
+	return nil, true
+}
+
+// Acked counts a frame of a message in flight as taken; false if it is not the one that
+// is awaited.
 func (l *Lane) Acked(id ledger.MessageID, frame int) bool {
-	if id == 0 || id != l.flight || frame != l.frame {
+	m := l.Flight(id)
+	if m == nil || frame != int(m.Frame) {
 		return false
 	}
-	l.frame++
+	m.Frame++
 	return true
 }
 
-// Resume says at which frame the message in flight goes on.
-func (l *Lane) Resume(frame int) { l.frame = frame }
-
-// Settle ends the message that is in flight.
-func (l *Lane) Settle() { l.flight, l.tries, l.due = 0, 0, time.Time{} }
-
-// Back lets the message in flight wait again: its session was lost. It counts as
-// no try.
-func (l *Lane) Back() {
-	if l.flight == 0 {
-		return
+// Settle ends a message that is in flight.
+func (l *Lane) Settle(id ledger.MessageID) {
+	if i := l.flightAt(id); i >= 0 {
+		l.flights = slices.Delete(l.flights, i, i+1)
+		l.landed()
 	}
-	l.insert(l.flight)
-	if l.waiting[0] != l.flight { // one with an earlier id was decided on later
-		l.tries, l.due = 0, time.Time{}
-	}
-	l.flight = 0
 }
 
-// Retry lets the message in flight wait again for its next try, and says when
-// that is; false if it was tried as often as it may be, or more: then it is for
-// the caller to Settle.
-func (l *Lane) Retry(now time.Time, attempts int) (time.Time, bool) {
-	l.tries++
-	if l.tries >= attempts {
-		return time.Time{}, false
+// Back lets a message in flight wait again, with all that left behind it, which it
+// returns. It counts as no try.
+func (l *Lane) Back(id ledger.MessageID) (back []ledger.MessageID) {
+	i := l.flightAt(id)
+	if i < 0 {
+		return nil
 	}
-	l.due = now.Add(pause(l.tries))
-	due := l.due
-	l.Back()
-	return due, true
+	return l.back(i)
 }
 
-// Tries is how often the first message has failed.
-func (l *Lane) Tries() int { return l.tries }
+func (l *Lane) back(from int) (back []ledger.MessageID) {
+	for _, m := range l.flights[from:] {
+		l.insert(m)
+		back = append(back, m.ID)
+	}
+	l.flights = l.flights[:from]
+	l.landed()
+	return back
+}
 
-// Failed tells how often the first message had failed before the lane was made.
-func (l *Lane) Failed(tries int) { l.tries = tries }
+// Retry lets a message in flight wait for its next try, and all that left behind it,
+// which the far end does not take either: order is kept. It returns them all. False if
+// it was tried as often as it may be, or more: then it is for the caller to Settle, and
+// those behind it alone are returned.
+func (l *Lane) Retry(id ledger.MessageID, now time.Time, attempts int) (back []ledger.MessageID, again bool) {
+	i := l.flightAt(id)
+	m := &l.flights[i]
+	m.Tries++
+	if int(m.Tries) >= attempts {
+		return l.back(i + 1), false
+	}
+	pause := pause(int(m.Tries))
+	back = l.back(i)
+	if l.waiting[0].ID == id { // else one with an earlier id was decided on later
+		l.due = now.Add(pause)
+	}
+	return back, true
+}
 
 // Drop takes a message from those that wait; false if it does not.
 func (l *Lane) Drop(id ledger.MessageID) bool {
-	i, there := slices.BinarySearch(l.waiting, id)
+	i, there := slices.BinarySearchFunc(l.waiting, id, byID)
 	if there {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
-		if i == 0 && l.flight == 0 {
-			l.tries, l.due = 0, time.Time{}
+		if i == 0 {
+			l.due = time.Time{}
 		}
 	}
 	return there

@@ -13,177 +13,239 @@ import (
 
 func TestMain(m *testing.M) { leaks.Main(m) }
 
-// model is a lane as its rules are told: what waits in order, what is in
-// flight, how often the first has failed, and not before when.
+// model is a lane as its rules are told, with the far end behind it: one that takes a
+// conversation's frames in order, and after one that it refused for now nothing until it
+// is told that the conversation goes on.
 type model struct {
-	waiting  []ledger.MessageID
-	flight   ledger.MessageID
-	reserved bool
-	frame    int
-	tries    int
-	due      time.Time
+	Lane
+	window   int
+	next     ledger.MessageID
+	reserved []ledger.MessageID // to be committed as sent, in order
+	on       []sent             // its way to the far end
+	void     bool               // the far end takes nothing
+	resumes  bool               // it is told so with the next frame
+	shown    []ledger.MessageID
+	ended    map[ledger.MessageID]bool // settled
+	many     map[ledger.MessageID]bool
+	due      map[ledger.MessageID]time.Time
+	now      time.Time
 }
 
-// Whatever happens in whatever order, the lane does what the model does: one in
-// flight, order kept, nothing lost or doubled.
+type sent struct {
+	id      ledger.MessageID
+	frame   int
+	resumed bool
+}
+
+const frames = 3 // of a message that has many
+
+func (m *model) last(id ledger.MessageID) int {
+	if m.many[id] {
+		return frames - 1
+	}
+	return 0
+}
+
+func (m *model) fly(id ledger.MessageID) {
+	m.on = append(m.on, sent{id, int(m.Flight(id).Frame), m.resumes})
+	m.resumes = false
+}
+
+func (m *model) settle(id ledger.MessageID) {
+	m.Settle(id)
+	m.ended[id] = true
+}
+
+// take is what the hub does with a message that it takes, once it is planned.
+func (m *model) take(t *rapid.T) {
+	first, waits := m.First()
+	got, ok := m.Take(m.now, m.window)
+	if ok && (!waits || got.ID != first) {
+		t.Fatalf("took %d, though %d waited first", got.ID, first)
+	}
+	if !ok {
+		return
+	}
+	if m.now.Before(m.due[got.ID]) {
+		t.Fatalf("%d was tried again too early", got.ID)
+	}
+	if m.many[got.ID] {
+		if back, ok := m.Many(got.ID); !ok {
+			if !slices.Contains(back, got.ID) {
+				t.Fatalf("%d can't fly and was not taken back: %d", got.ID, back)
+			}
+			return
+		}
+	}
+	m.fly(got.ID)
+}
+
+// arrive lets the far end look at the next frame, and the lane hear of it.
+func (m *model) arrive(t *rapid.T) {
+	f := m.on[0]
+	m.on = m.on[1:]
+	if m.void && !f.resumed {
+		return
+	}
+	m.void = false
+	switch rapid.IntRange(0, 5).Draw(t, "what becomes of it") {
+	case 0: // not now
+		m.void = true
+		m.refused(t, f)
+	case 1: // never
+		if m.Acked(f.id, f.frame) {
+			m.settle(f.id)
+		}
+	default:
+		if f.frame == m.last(f.id) && !slices.Contains(m.shown, f.id) {
+			m.shown = append(m.shown, f.id)
+		}
+		switch {
+		case !m.Acked(f.id, f.frame):
+			t.Fatalf("frame %d of %d is not awaited", f.frame, f.id)
+		case f.frame == m.last(f.id):
+			m.settle(f.id)
+		default:
+			m.fly(f.id)
+		}
+	}
+}
+
+func (m *model) refused(t *rapid.T, f sent) {
+	flight := m.Flight(f.id)
+	if flight == nil || int(flight.Frame) != f.frame {
+		t.Fatalf("frame %d of %d is refused, but does not fly: %+v", f.frame, f.id, m.Lane)
+	}
+	tries := int(flight.Tries) + 1
+	back, again := m.Retry(f.id, m.now, 4)
+	if again != (tries < 4) || again != slices.Contains(back, f.id) {
+		t.Fatalf("after %d tries: again %v, back %d", tries, again, back)
+	}
+	m.resumes = true
+	if !again {
+		m.settle(f.id)
+		return
+	}
+	if first, _ := m.First(); first == f.id {
+		m.due[f.id] = m.now.Add(min(LastPause, FirstPause<<(tries-1)) * 3 / 4)
+	}
+}
+
+// check says whether each message is in one place, and no more fly than may.
+func (m *model) check(t *rapid.T) {
+	flying := map[ledger.MessageID]bool{}
+	alone := false
+	for _, f := range m.flights {
+		flying[f.ID] = true
+		alone = alone || f.fliesAlone()
+	}
+	busy := len(m.flights) + m.Lane.reserved
+	if len(flying) != len(m.flights) || busy > max(1, m.window) || alone && busy > 1 {
+		t.Fatalf("%d may fly: %+v", m.window, m.Lane)
+	}
+	if !slices.IsSortedFunc(m.waiting, func(a, b Message) int { return byID(a, b.ID) }) {
+		t.Fatalf("disorder: %+v", m.waiting)
+	}
+	for id := ledger.MessageID(1); id < m.next; id++ {
+		places := 0
+		for _, there := range []bool{flying[id], m.Waits(id) != nil, m.ended[id], slices.Contains(m.reserved, id)} {
+			if there {
+				places++
+			}
+		}
+		if places != 1 {
+			t.Fatalf("%d is in %d places: %+v", id, places, m.Lane)
+		}
+	}
+	if m.Empty() != (len(m.flights)+len(m.waiting)+len(m.reserved) == 0) {
+		t.Fatalf("empty: %v, with %+v", m.Empty(), m.Lane)
+	}
+	if !slices.IsSorted(m.shown) {
+		t.Fatalf("shown in the order %d", m.shown)
+	}
+}
+
+// Whatever happens in whatever order, each message is in one place, no more fly than
+// may, and what is shown is shown in order.
 func TestLane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l Lane
-		var m model
-		now := time.Unix(0, 0)
-		next := ledger.MessageID(1)
-		var ended, taken []ledger.MessageID
-		end := func() {
-			ended = append(ended, m.flight)
-			m.flight, m.tries, m.due = 0, 0, time.Time{}
+		m := &model{
+			window: rapid.IntRange(1, 5).Draw(t, "window"), next: 1, now: time.Unix(0, 0),
+			ended: map[ledger.MessageID]bool{}, many: map[ledger.MessageID]bool{}, due: map[ledger.MessageID]time.Time{},
+		}
+		anew := func() ledger.MessageID {
+			m.many[m.next] = rapid.IntRange(0, 3).Draw(t, "many") == 0
+			m.next++
+			return m.next - 1
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"wait": func(*rapid.T) {
-				l.Wait(next)
-				m.waiting = append(m.waiting, next)
-				if len(m.waiting) == 1 {
-					m.tries, m.due = m.triesOfFlight(), m.dueOfFlight()
-				}
-				next++
-			},
-			"wait again": func(t *rapid.T) { // what is there already
-				if id, ok := l.First(); ok {
-					l.Wait(id)
-				}
-				if m.flight != 0 {
-					l.Wait(m.flight)
+				if len(m.reserved) == 0 { // ids are given with the commits, in their order
+					m.Wait(Message{ID: anew()})
 				}
 			},
 			"reserve": func(t *rapid.T) {
-				ok := l.Reserve()
-				if ok != (len(m.waiting) == 0 && m.flight == 0 && !m.reserved) {
-					t.Fatalf("reserved: %v, with %+v", ok, m)
-				}
-				m.reserved = m.reserved || ok
-			},
-			"commit": func(t *rapid.T) {
-				if !m.reserved {
-					t.Skip()
-				}
-				if rapid.Bool().Draw(t, "works") {
-					l.Start(next)
-					m.flight, m.frame = next, 0
-					taken = append(taken, next)
-					next++
-				} else {
-					l.Release()
-				}
-				m.reserved = false
-			},
-			"take": func(t *rapid.T) {
-				id, ok := l.Take(now)
-				want := m.flight == 0 && !m.reserved && len(m.waiting) > 0 && !now.Before(m.due)
-				if ok != want || ok && id != m.waiting[0] {
-					t.Fatalf("took %d, %v at %v, with %+v", id, ok, now, m)
-				}
-				if ok {
-					m.flight, m.waiting, m.frame = id, m.waiting[1:], 0
-					taken = append(taken, id)
-				}
-			},
-			"ack": func(t *rapid.T) {
-				frame := rapid.IntRange(0, 3).Draw(t, "frame")
-				ok := l.Acked(m.flight, frame)
-				if ok != (m.flight != 0 && frame == m.frame) || l.Acked(next, m.frame) {
-					t.Fatalf("acknowledged %d: %v, with %+v", frame, ok, m)
-				}
-				if ok {
-					if m.frame++; m.frame == 3 {
-						l.Settle()
-						end()
+				id := anew()
+				free := len(m.waiting) == 0
+				if !m.Reserve(m.window, m.many[id]) {
+					if free && len(m.flights)+len(m.reserved) == 0 {
+						t.Fatal("there is room, and nothing is reserved")
 					}
-				}
-			},
-			"lost": func(*rapid.T) {
-				l.Back()
-				m.back()
-			},
-			"retry": func(t *rapid.T) {
-				if m.flight == 0 {
-					t.Skip()
-				}
-				due, again := l.Retry(now, 4)
-				m.tries++
-				if again != (m.tries < 4) {
-					t.Fatalf("again %v after %d tries", again, m.tries)
-				}
-				if !again {
-					l.Settle()
-					end()
+					m.next--
 					return
 				}
-				if wait := due.Sub(now); wait < FirstPause*3/4 || wait > FirstPause<<(m.tries-1) {
-					t.Fatalf("pause %v after %d tries", wait, m.tries)
+				m.reserved = append(m.reserved, id)
+			},
+			"commit": func(t *rapid.T) {
+				if len(m.reserved) == 0 {
+					t.Skip()
 				}
-				m.due = due
-				m.back()
+				id := m.reserved[0]
+				m.reserved = m.reserved[1:]
+				switch {
+				case rapid.IntRange(0, 4).Draw(t, "works") == 0:
+					m.Release()
+					m.ended[id] = true
+				case m.Start(id):
+					m.fly(id)
+				default:
+					m.Wait(Message{ID: id})
+				}
+			},
+			"take": m.take,
+			"arrive": func(t *rapid.T) {
+				if len(m.on) == 0 {
+					t.Skip()
+				}
+				m.arrive(t)
+			},
+			"not written": func(t *rapid.T) { // such as that it could not be read
+				if len(m.on) == 0 || m.void || m.resumes || m.on[len(m.on)-1].frame > 0 {
+					t.Skip()
+				}
+				last := m.on[len(m.on)-1]
+				if back := m.Back(last.id); !slices.Equal(back, []ledger.MessageID{last.id}) {
+					t.Fatalf("%d was back, with %d", last.id, back)
+				}
+				m.on = m.on[:len(m.on)-1]
+				m.resumes = last.resumed
 			},
 			"drop": func(t *rapid.T) {
 				if len(m.waiting) == 0 {
 					t.Skip()
 				}
-				i := rapid.IntRange(0, len(m.waiting)-1).Draw(t, "i")
-				if !l.Drop(m.waiting[i]) || l.Drop(m.waiting[i]) {
+				id := rapid.SampledFrom(m.waiting).Draw(t, "of").ID
+				if !m.Drop(id) || m.Drop(id) {
 					t.Fatal("not dropped, or twice")
 				}
-				ended = append(ended, m.waiting[i])
-				m.waiting = slices.Delete(m.waiting, i, i+1)
-				if i == 0 && m.flight == 0 {
-					m.tries, m.due = 0, time.Time{}
-				}
+				m.ended[id] = true
 			},
 			"time": func(t *rapid.T) {
-				now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
+				m.now = m.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			},
-			"": func(t *rapid.T) {
-				id, frame := l.Flight()
-				due, ok := l.Due()
-				if id != m.flight || id != 0 && frame != m.frame || l.Tries() != m.tries || !slices.Equal(l.waiting, m.waiting) || !slices.IsSorted(l.waiting) {
-					t.Fatalf("lane %+v, model %+v", l, m)
-				}
-				if ok != (m.flight == 0 && !m.reserved && len(m.waiting) > 0) || ok && !due.Equal(m.due) {
-					t.Fatalf("due %v, %v, model %+v", due, ok, m)
-				}
-				if l.Empty() != (len(m.waiting) == 0 && m.flight == 0 && !m.reserved) {
-					t.Fatalf("empty %v, model %+v", l.Empty(), m)
-				}
-				if here := len(m.waiting) + len(ended); m.flight == 0 && here != int(next)-1 || m.flight != 0 && here != int(next)-2 {
-					t.Fatalf("of %d messages %d are here: %+v", next-1, here, m)
-				}
-			},
+			"": m.check,
 		})
 	})
-}
-
-func (m *model) back() {
-	if m.flight == 0 {
-		return
-	}
-	m.waiting = append(m.waiting, m.flight)
-	slices.Sort(m.waiting)
-	if m.waiting[0] != m.flight {
-		m.tries, m.due = 0, time.Time{}
-	}
-	m.flight = 0
-}
-
-func (m *model) triesOfFlight() int {
-	if m.flight != 0 {
-		return m.tries
-	}
-	return 0
-}
-
-func (m *model) dueOfFlight() time.Time {
-	if m.flight != 0 {
-		return m.due
-	}
-	return time.Time{}
 }
 
 func TestPause(t *testing.T) {

@@ -17,6 +17,7 @@ type Sent struct {
 	ReplyCtx       string `json:"reply_ctx"`
 	PreviewHandle  string `json:"preview_handle"`
 	Text           string
+	Resumed        bool
 	Parts          json.RawMessage
 	UI             json.RawMessage
 	Emoji          string

@@ -267,7 +267,15 @@ func TestAckOverdue(t *testing.T) {
 // Many conversations, each in order, with an adapter that refuses some for now
 // and goes away now and then: everything arrives, in order, once acknowledged.
 func TestManyLanes(t *testing.T) {
-	t.Parallel()
+	for _, ahead := range []int{1, 8} {
+		t.Run(fmt.Sprintf("%d in flight", ahead), func(t *testing.T) {
+			t.Parallel()
+			manyLanes(t, ahead)
+		})
+	}
+}
+
+func manyLanes(t *testing.T, ahead int) {
 	const conversations, messages = 40, 10
 	h := hosttest.Start(t)
 	row := h.Channel("m", hosttest.WithQueue)
@@ -281,10 +289,15 @@ func TestManyLanes(t *testing.T) {
 	got := map[string]int{}
 	frames := 0
 	for round := 0; len(got) < conversations || least(got) < messages; round++ {
-		c := h.Attach11(t, row, "ack")
+		c := h.Attach11(t, row, "ack", fmt.Sprintf(`"profile":{"in_flight":%d}`, ahead))
+		void := map[string]bool{}
 		for frames = 0; frames < 150 && (len(got) < conversations || least(got) < messages); frames++ {
 			f := c.NextSent("send")
-			if frames%37 == 36 {
+			if void[f.ConversationID] && !f.Resumed {
+				continue
+			}
+			if void[f.ConversationID] = false; frames%37 == 36 {
+				void[f.ConversationID] = ahead > 1
 				c.OK(f.MessageID, `"error":"later","retryable":true`)
 				continue
 			}

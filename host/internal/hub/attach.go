@@ -45,6 +45,7 @@ type Parcel struct {
 	Routing wire.Routing
 	Frames  []wire.Frame
 
+	Size    int              // of a durable one: bytes that it holds, roughly
 	Message *message.Message // of a durable one: what its frames show, as it is stored; see Hub.Shown
 	View    int64            // of a durable one: the attachment whose view the frames were made for; 0 = that of nobody
 	Tracked bool             // one frame of a message in flight, to be acknowledged
@@ -84,6 +85,8 @@ type Attachment struct {
 	view    wire.View // guarded by the channel's mutex
 	refused bool      // guarded by the channel's mutex; the port takes no more and is about to go
 
+	inFlight int // messages of a conversation, as it was told when it came; 0 = one
+
 	compared int         // guarded by the channel's mutex: repeats, see repeat
 	warned   atomic.Bool // of a repeat that says something else
 }
@@ -108,6 +111,7 @@ func (h *Hub) Attach(ctx context.Context, row ledger.Channel, p Port, i Info) (a
 		left = ch.takeBack(ch.attached)
 	}
 	a.view = ch.policy.view(i)
+	a.inFlight = a.view.Profile.InFlight
 	ch.attached = a
 	ch.queue.loaded = ch.queue.backlog == 0 // else drain fills the lanes
 	p.Admitted(a.view, c.tail.Cursor())

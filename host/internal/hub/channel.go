@@ -136,6 +136,7 @@ func (c *Channel) update(row ledger.Channel) {
 		if was && !a.acked() {
 			ch.queue.ground()
 		}
+		ch.queue.lookAnew()
 		ch.queue.drain()
 	}
 }

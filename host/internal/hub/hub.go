@@ -149,6 +149,7 @@ type Hub struct {
 	opening singleflight.Group // of channels: one that is owned a second time fences what the first owner appends
 
 	attachments atomic.Int64 // that there were
+	kept        atomic.Int64 // bytes of messages that wait and are kept in memory, see queue.keep
 
 	mu       sync.Mutex // guards channels, unused and closed
 	channels map[int64]*Channel

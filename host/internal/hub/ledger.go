@@ -16,6 +16,9 @@ type Ledger interface {
 	Conversation(ctx context.Context, tail *ledger.Tail, key string) (ledger.Recall, error)
 	CountPending(ctx context.Context, channel int64) (int64, error)
 	Entry(r ledger.Row, c *ledger.Conversation) (ledger.Entry, error)
+	// EntriesWithin reads the messages with these ids, in this order, but for those that
+	// are deleted: up to so many bytes, and one at least. It looked at the first so many.
+	EntriesWithin(ctx context.Context, ids []ledger.MessageID, bytes int) (found []ledger.Entry, looked int, err error)
 	Handled(id ledger.MessageID)
 	NewID() ledger.MessageID
 	Pending(ctx context.Context, channel int64, id ledger.MessageID, n int) ([]ledger.Entry, error)

@@ -30,10 +30,11 @@ type outgoing struct {
 	apart   bool   // it leaves a stream that is open as it is
 	chosen  string // whom the message hands the conversation over to; "" = nobody
 
-	notes  []render.Note
-	parcel Parcel
-	lane   *lane  // reserved for it; nil = none
-	draft  *draft // whose beginning it is; nil = none's
+	notes    []render.Note
+	degraded []render.Note // notes, of one that waits: they count if it is sent as it was planned
+	parcel   Parcel
+	lane     *lane  // reserved for it; nil = none
+	draft    *draft // whose beginning it is; nil = none's
 }
 
 // outlook is who would take a message now.
@@ -111,7 +112,7 @@ func fullAt(most int) error {
 // wait makes a message one that waits: it is planned when it is taken.
 func (o *outgoing) wait(row *ledger.Row) {
 	row.State = ledger.Queued
-	row.Notes, o.notes = nil, nil
+	o.degraded, row.Notes, o.notes = o.notes, nil, nil
 }
 
 // book makes true at once what is to be true with the commit: so the next message,

@@ -62,7 +62,10 @@ func (b *outbox) dispatch(conv *conversation, o *outgoing, row *ledger.Row, comm
 			b.deliver(conv, o.parcel, committed)
 		}
 	case ledger.Queued:
-		b.queue.waits(conv, row.ID)
+		if b.taker().acked() {
+			b.queue.keep(row.ID, o)
+		}
+		b.queue.waits(conv, messageOf(row.ID, 0, 0))
 	}
 }
 

@@ -30,13 +30,20 @@ func (c *Channel) prepare(o *outgoing, l *outlook, routing wire.Routing) ledger.
 	if planned.TooLarge {
 		row.State, row.Reason = ledger.Failed, ledger.ReasonFrameTooLarge
 	}
-	if len(planned.Notes) > 0 {
-		row.Notes = marshal(planned.Notes)
-	}
+	row.Notes = notesOf(planned.Notes)
 	if len(o.message.Meta) > 0 {
 		row.Meta = marshal(o.message.Meta)
 	}
+	o.parcel.Size = len(row.Text) + len(row.Parts) + len(row.Meta) + len(row.Origin)
 	return row
+}
+
+// notesOf are the notes of a row.
+func notesOf(notes []render.Note) []byte {
+	if len(notes) == 0 {
+		return nil
+	}
+	return marshal(notes)
 }
 
 // stored makes what was stored to go out ready again, for who would take it now.
@@ -57,8 +64,8 @@ func (c *Channel) render(m *message.Message, v wire.View, routing wire.Routing) 
 }
 
 // longestID is what the id of a frame may take, such as that of the 9,999th of
-// one message.
-var longestID = wire.IDOverhead(ledger.MessageID(0).String() + "/9999")
+// one message, and what is said of one that goes on after a refusal.
+var longestID = wire.IDOverhead(ledger.MessageID(0).String()+"/9999") + wire.ResumedOverhead
 
 // identify gives the frames the message's id, as protocol 1.1 wants it.
 func (p *Parcel) identify(v wire.View) {

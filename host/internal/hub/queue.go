@@ -23,9 +23,14 @@ type queue struct {
 
 	// While an adapter is attached that acknowledges.
 	lanes   map[string]*lane // by conversation
-	flights map[ledger.MessageID]*lane
-	ready   []*lane // that may have something to send
-	loaded  bool    // the lanes hold all that is queued
+	flights map[ledger.MessageID]*flight
+	aloft   int                           // bytes in flight, roughly
+	taking  map[ledger.MessageID]*laneJob // taken from their lanes, and not committed as sent
+	ready   []*lane                       // that may have something to send
+	loaded  bool                          // the lanes hold all that is queued
+
+	kept      map[ledger.MessageID]*outgoing // of what waits, so that it need not be read back
+	keptBytes int
 
 	stuck map[ledger.MessageID][]change // that the disk did not take yet
 }

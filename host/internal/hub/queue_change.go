@@ -37,7 +37,7 @@ func (q *queue) putBack(m change) {
 	m.then = func(err error) {
 		q.requeuing--
 		if err == nil {
-			q.waits(m.conv, m.to.ID)
+			q.waits(m.conv, messageOf(m.to.ID, m.to.Tries, m.to.Frame))
 		} else {
 			q.backlog--
 		}

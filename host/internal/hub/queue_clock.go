@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -36,20 +37,16 @@ func (c *Channel) overdue(now time.Time) {
 	ch := c.lock()
 	a := ch.taker()
 	late := false
-	for id, l := range ch.queue.flights {
-		if now.Sub(l.sent) < c.hub.AckTimeout {
-			continue
-		}
-		if late = l.again; late {
+	for _, f := range ch.queue.unanswered(now) {
+		if late = f.again; late {
 			break
 		}
-		l.again = true
-		_, frame := l.Flight()
-		ch.queue.change(change{conv: l.conv, to: ledger.Settlement{
-			ID: id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: l.Tries(),
+		f.again = true
+		ch.queue.change(change{conv: f.conv, to: ledger.Settlement{
+			ID: f.id, State: ledger.Sent, Tracked: true, Frame: f.frame(), Tries: f.tries(),
 			Life: []ledger.Life{{What: "sent once more", Detail: "no acknowledgement within " + c.hub.AckTimeout.String()}},
 		}})
-		ch.queue.offerFrame(l)
+		ch.queue.offerFrame(f)
 	}
 	ch.unlock()
 	switch {
@@ -59,6 +56,24 @@ func (c *Channel) overdue(now time.Time) {
 	default:
 		a.port.Flush()
 	}
+}
+
+// unanswered are the messages in flight that were not acknowledged in time, oldest
+// first: of a conversation's the first one, since the adapter takes them one after the
+// other.
+func (q *queue) unanswered(now time.Time) []*flight {
+	var all []*flight
+	for _, f := range q.flights {
+		since := f.sent
+		if f.heard.After(since) { // it waited for the adapter to come to it
+			since = f.heard
+		}
+		if f.IsFirst(f.id) && now.Sub(since) >= q.c.hub.AckTimeout {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b *flight) int { return cmp.Compare(a.id, b.id) })
+	return all
 }
 
 // expireEvery is how often a channel's queue is looked through.
@@ -87,6 +102,7 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		ch := c.lock()
 		l := ch.queue.lanes[conv.Key]
 		if l != nil && l.Drop(e.ID) || l == nil && ch.queue.drains == drains && ch.queue.mayExpire() && !ch.taker().acked() {
+			ch.queue.unkeep(e.ID)
 			ch.queue.end(conv, e.ID)
 		}
 		ch.release(conv)
@@ -150,6 +166,9 @@ func (q *queue) end(conv *conversation, id ledger.MessageID) {
 		q.requeuing--
 		if err == nil {
 			q.backlog--
+		}
+		if l := q.lanes[conv.Key]; l != nil {
+			q.mayTake(l) // another is the first now
 		}
 		q.drain()
 	}})

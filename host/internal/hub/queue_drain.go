@@ -46,7 +46,7 @@ func (c *Channel) drainAll() {
 		more := ch.queue.again && !failed // somebody may have come since
 		ch.queue.again, ch.queue.draining = false, more
 		news := failed && !ch.queue.stalled
-		ch.queue.stalled = failed
+		ch.queue.stalled = failed || ch.queue.stalled && ch.taker().acked() // what lanes have begun says itself when it works again
 		name := ch.policy.Name
 		ch.unlock()
 		if more {

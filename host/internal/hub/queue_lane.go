@@ -14,19 +14,45 @@ import (
 // acknowledges. The channel's mutex guards it.
 type lane struct {
 	delivery.Lane
-	conv   *conversation    // held until the lane is forgotten
-	parcel Parcel           // in flight, with all of its frames
-	sent   time.Time        // its latest frame
-	again  bool             // that was sent once more
-	first  ledger.MessageID // the message that goes on at …
-	frame  int              // … this frame, since the others were acknowledged
-	handle string           // that the adapter gave with the first frame
-	timer  *time.Timer      // until the next try; nil = none
-	ready  bool             // it is in Channel.ready
+	conv    *conversation // held until the lane is forgotten
+	heard   time.Time     // the latest acknowledgement
+	void    bool          // the adapter takes nothing until a frame says that it goes on
+	reading int           // of what was taken, it is not appended yet
+	timer   *time.Timer   // until the next try; nil = none
+	ready   bool          // it is in queue.ready
 }
+
+// flight is a message that was written and is not acknowledged.
+type flight struct {
+	*lane
+	id     ledger.MessageID
+	parcel Parcel    // with all of its frames
+	sent   time.Time // its latest frame
+	again  bool      // that was sent once more
+	handle string    // that the adapter gave with the first frame
+}
+
+// frame is the first one that is not acknowledged.
+func (f *flight) frame() int { return int(f.Flight(f.id).Frame) }
+
+// tries is how often the message has failed.
+func (f *flight) tries() int { return int(f.Flight(f.id).Tries) }
 
 // acked reports whether the attachment acknowledges.
 func (a *Attachment) acked() bool { return a != nil && a.view.Caps.Has(wire.CapAck) }
+
+// window is how many messages of a conversation may be in flight at once.
+func (q *queue) window() int {
+	a := q.taker()
+	if a == nil || q.aloft > maxAloft {
+		return 1
+	}
+	return max(1, min(a.inFlight, a.view.Profile.InFlight))
+}
+
+// maxAloft is how many bytes of a channel are in flight, roughly, when each
+// conversation has one message in flight and no more.
+const maxAloft = 1 << 20
 
 // laneOf finds or makes the lane of a conversation.
 func (q *queue) laneOf(conv *conversation) *lane {
@@ -35,36 +61,36 @@ func (q *queue) laneOf(conv *conversation) *lane {
 		conv.held++
 		l = &lane{conv: conv}
 		if q.lanes == nil { // here, as most adapters don't acknowledge
-			q.lanes, q.flights = map[string]*lane{}, map[ledger.MessageID]*lane{}
+			q.lanes, q.flights, q.taking = map[string]*lane{}, map[ledger.MessageID]*flight{}, map[ledger.MessageID]*laneJob{}
 		}
 		q.lanes[conv.Key] = l
 	}
 	return l
 }
 
-// forget drops a lane that is empty.
+// forget drops a lane that is empty, unless its adapter is to be told that it goes on.
 func (q *queue) forget(l *lane) {
-	if l.Empty() && q.lanes[l.conv.Key] == l {
+	if l.Empty() && !l.void && q.lanes[l.conv.Key] == l {
 		delete(q.lanes, l.conv.Key)
 		q.release(l.conv)
 	}
 }
 
-// reserve keeps the conversation's lane for a message that is about to be
+// reserve keeps a place in the conversation's lane for a message that is about to be
 // committed; false if the message must wait.
 func (q *queue) reserve(conv *conversation, o *outgoing) bool {
 	if !q.loaded {
 		return false
 	}
 	l := q.laneOf(conv)
-	if !l.Reserve() {
+	if !l.Reserve(q.window(), len(o.parcel.Frames) > 1) {
 		return false
 	}
 	o.lane = l
 	return true
 }
 
-// launch puts a committed message in flight that the lane was reserved for.
+// launch puts a committed message in flight that a place was reserved for.
 func (q *queue) launch(o *outgoing) {
 	p := o.parcel
 	l := o.lane
@@ -72,50 +98,51 @@ func (q *queue) launch(o *outgoing) {
 		q.settle(l.conv, p.ID, ledger.Queued, "")
 		return
 	}
-	if first, ok := l.First(); ok && first < p.ID {
-		// It was on its way to the queue, not committed yet, when the lane looked
-		// empty to this one.
-		l.Release()
+	if !l.Start(p.ID) { // older ones wait by now
 		q.settle(l.conv, p.ID, ledger.Queued, "")
 		return
 	}
-	l.Start(p.ID)
 	q.fly(l, p)
 }
 
-// fly writes the first frame of what the lane has in flight that is not
-// acknowledged.
+// fly writes the first frame of a message in flight that is not acknowledged.
 func (q *queue) fly(l *lane, p Parcel) {
 	a := q.taker()
+	f := &flight{lane: l, id: p.ID}
+	q.flights[p.ID] = f
 	if !q.outbox.fit(&p, a) {
-		q.finish(l, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
+		q.finish(f, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
 		return
 	}
 	p.identify(a.view)
-	l.parcel, l.handle = p, ""
-	q.flights[p.ID] = l
-	if l.first == p.ID && l.frame < len(p.Frames) { // else it is made of other frames by now
-		l.Resume(l.frame)
+	f.parcel = p
+	q.aloft += p.Size
+	if m := l.Flight(f.id); int(m.Frame) >= len(p.Frames) {
+		m.Frame = 0 // it is made of other frames by now
 	}
-	q.offerFrame(l)
+	if l.void && len(p.Frames) > 0 {
+		p.Frames[f.frame()].Resumed = true
+		l.void = false
+	}
+	q.offerFrame(f)
 }
 
 // offerFrame writes the frame that is due.
-func (q *queue) offerFrame(l *lane) {
-	_, frame := l.Flight()
-	if frame >= len(l.parcel.Frames) { // there is nothing to show
-		q.finish(l, ledger.Delivered, "", nil)
+func (q *queue) offerFrame(f *flight) {
+	frame := f.frame()
+	if frame >= len(f.parcel.Frames) { // there is nothing to show
+		q.finish(f, ledger.Delivered, "", nil)
 		return
 	}
-	one := l.parcel
+	one := f.parcel
 	one.Tracked = true
 	one.Frames = one.Frames[frame : frame+1]
-	l.sent = time.Now()
+	f.sent = time.Now()
 	if !q.attached.port.Offer(one) {
 		q.attached.refused = true // its end, which is near, takes everything back
 		return
 	}
-	q.outbox.lastSent = l.sent
+	q.outbox.lastSent = f.sent
 }
 
 // Acknowledge takes the adapter's word on a frame; false if it ignores it, since no
@@ -123,47 +150,48 @@ func (q *queue) offerFrame(l *lane) {
 func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 	c := a.channel
 	ch := c.lock()
-	l, id, frame := ch.queue.flightOf(in.MessageID)
-	if l == nil || ch.attached != a || !l.Acked(id, frame) {
+	defer ch.unlock()
+	f, frame := ch.queue.flightOf(in.MessageID)
+	if f == nil || ch.attached != a || !f.Acked(f.id, frame) {
 		ch.count().Ignored++ // late, twice, or of what nobody sent
-		ch.unlock()
 		return false
 	}
-	ch.lastAck, l.again = time.Now(), false
+	ch.lastAck, f.again = time.Now(), false
+	f.heard = ch.lastAck
 	said := in.Later
 	why := clip(said.Error)
-	switch _, next := l.Flight(); {
-	case said.OK && next < len(l.parcel.Frames):
-		ch.queue.note(l, said.PreviewHandle)
-		ch.queue.offerFrame(l)
+	switch {
+	case said.OK && f.frame() < len(f.parcel.Frames):
+		ch.queue.note(f, said.PreviewHandle)
+		ch.queue.offerFrame(f)
 	case said.OK:
-		ch.queue.note(l, said.PreviewHandle)
-		ch.queue.finish(l, ledger.Delivered, "", nil)
+		ch.queue.note(f, said.PreviewHandle)
+		ch.queue.finish(f, ledger.Delivered, "", nil)
 	case said.Ambiguous:
-		ch.queue.finish(l, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
+		ch.queue.finish(f, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
-		l.Resume(frame)
-		ch.queue.retry(l, why)
+		f.Flight(f.id).Frame = uint16(frame) //nolint:gosec // G115: it has been one
+		ch.queue.retry(f, why)
 	default:
-		ch.queue.finish(l, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
+		ch.queue.finish(f, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
 	}
-	ch.unlock()
 	return true
 }
 
 // flightOf finds the message in flight whose frame has the id; nil = none. That of
-// a deletion or a reaction is of the message that it is about.
-func (q *queue) flightOf(ref string) (l *lane, id ledger.MessageID, frame int) {
+// a deletion or a reaction is of the message that it is about: the oldest is meant,
+// as an adapter answers in the order in which they came.
+func (q *queue) flightOf(ref string) (found *flight, frame int) {
 	if id, frame, ok := parseFrameID(ref); ok && q.flights[id] != nil {
-		return q.flights[id], id, frame
+		return q.flights[id], frame
 	}
-	for id, l := range q.flights {
-		_, due := l.Flight()
-		if due < len(l.parcel.Frames) && l.parcel.Frames[due].MessageID == ref && isOfAnother(&l.parcel.Frames[due]) {
-			return l, id, due
+	for id, f := range q.flights {
+		due := f.frame()
+		if (found == nil || id < found.id) && due < len(f.parcel.Frames) && f.parcel.Frames[due].MessageID == ref && isOfAnother(&f.parcel.Frames[due]) {
+			found, frame = f, due
 		}
 	}
-	return nil, 0, 0
+	return found, frame
 }
 
 // maxDetail bounds what is kept of an adapter's reason, in bytes.
@@ -193,95 +221,111 @@ func parseFrameID(s string) (id ledger.MessageID, frame int, ok bool) {
 
 // note keeps the handle that came with the first frame, and how far the message
 // has come.
-func (q *queue) note(l *lane, handle string) {
-	if l.handle == "" {
-		l.handle = handle
+func (q *queue) note(f *flight, handle string) {
+	if f.handle == "" {
+		f.handle = handle
 	}
-	if id, frame := l.Flight(); frame < len(l.parcel.Frames) {
-		q.change(change{conv: l.conv, to: ledger.Settlement{ID: id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: l.Tries(), Handle: l.handle}})
+	if frame := f.frame(); frame < len(f.parcel.Frames) {
+		q.change(change{conv: f.conv, to: ledger.Settlement{ID: f.id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: f.tries(), Handle: f.handle}})
 	}
 }
 
-// finish ends the message in flight, and takes the next.
-func (q *queue) finish(l *lane, s ledger.State, why ledger.Reason, life []ledger.Life) {
-	id, _ := l.Flight()
-	delete(q.flights, id)
-	q.outbox.know(id, l.handle)
-	l.Settle()
+// land takes a message out of those that are written and not acknowledged.
+func (q *queue) land(f *flight) {
+	delete(q.flights, f.id)
+	q.aloft -= f.parcel.Size
+}
+
+// finish ends a message in flight, and takes the next.
+func (q *queue) finish(f *flight, s ledger.State, why ledger.Reason, life []ledger.Life) {
+	q.land(f)
+	q.outbox.know(f.id, f.handle)
+	f.Settle(f.id)
 	if s == ledger.Delivered {
-		q.arrived(&l.parcel, q.lastAck)
+		q.arrived(&f.parcel, q.lastAck)
 	}
-	q.change(change{conv: l.conv, of: ledger.Out, to: ledger.Settlement{ID: id, State: s, Reason: why, Handle: l.handle, Life: life}})
-	l.parcel = Parcel{}
-	q.mayTake(l)
-	q.forget(l)
+	q.change(change{conv: f.conv, of: ledger.Out, to: ledger.Settlement{ID: f.id, State: s, Reason: why, Handle: f.handle, Life: life}})
+	q.mayTake(f.lane)
+	q.forget(f.lane)
 	if len(q.ready) > 0 { // there may be room for another conversation's now
 		q.drain()
 	}
 }
 
-// mayTake looks whether the lane has a message to send.
-func (q *queue) mayTake(l *lane) {
-	due, ok := l.Due()
-	switch wait := time.Until(due); {
-	case !ok:
-	case wait > 0:
-		q.lookAgain(l, wait)
-	case !l.ready:
-		l.ready = true
-		q.ready = append(q.ready, l)
-		q.drain()
+// retry lets a message in flight wait for its next try, or ends it. What left behind it
+// the adapter does not take either.
+func (q *queue) retry(f *flight, why string) {
+	frame := f.frame()
+	l := f.lane
+	back, again := l.Retry(f.id, time.Now(), q.policy.attempts())
+	l.void = q.attached.inFlight > 1
+	for _, id := range back {
+		if id == f.id {
+			q.waitAgain(f, frame, []ledger.Life{{What: "refused for now", Detail: why}})
+		} else {
+			q.takenBack(l, id)
+		}
+	}
+	if !again {
+		q.finish(f, ledger.Failed, ledger.ReasonRetriesExhausted, []ledger.Life{{What: "refused for now", Detail: why}})
+		return
+	}
+	q.mayTake(l)
+}
+
+// waitAgain commits that a message waits which was in flight, and is in its lane
+// already.
+func (q *queue) waitAgain(f *flight, frame int, life []ledger.Life) {
+	q.land(f)
+	again := &outgoing{message: *f.parcel.Message, parcel: f.parcel}
+	again.parcel.View = 0 // to be planned anew
+	q.keep(f.id, again)
+	q.backlog++
+	tries := 0
+	if m := f.Waits(f.id); m != nil {
+		tries = int(m.Tries)
+	}
+	q.change(change{conv: f.conv, to: ledger.Settlement{ID: f.id, State: ledger.Queued, Frame: frame, Tries: tries, Life: life}})
+}
+
+// takenBack goes on with what a lane has taken back, since it goes behind another.
+func (q *queue) takenBack(l *lane, id ledger.MessageID) {
+	if f := q.flights[id]; f != nil {
+		q.waitAgain(f, int(l.Waits(id).Frame), nil)
+	}
+	if j := q.taking[id]; j != nil { // its commit may go on, and counts for nothing
+		delete(q.taking, id)
+		if j.o != nil {
+			q.keep(id, j.o)
+		}
 	}
 }
 
-// lookAgain is mayTake, later.
-func (q *queue) lookAgain(l *lane, after time.Duration) {
-	if l.timer != nil {
-		l.timer.Stop()
+// back lets messages wait again that were taken: they are not written.
+func (q *queue) back(l *lane, id ledger.MessageID) {
+	for _, id := range l.Back(id) {
+		q.takenBack(l, id)
 	}
-	l.timer = time.AfterFunc(after, func() {
-		defer q.c.lock().unlock()
-		if q.lanes[l.conv.Key] == l {
-			q.mayTake(l)
-		}
-	})
 }
 
 // waits puts a queued message into its lane.
-func (q *queue) waits(conv *conversation, id ledger.MessageID) {
+func (q *queue) waits(conv *conversation, m delivery.Message) {
 	if !q.taker().acked() {
 		q.drain()
 		return
 	}
 	l := q.laneOf(conv)
-	l.Wait(id)
-	q.mayTake(l)
-}
-
-// retry lets the message in flight wait for its next try, or ends it.
-func (q *queue) retry(l *lane, why string) {
-	id, frame := l.Flight()
-	_, again := l.Retry(time.Now(), q.policy.attempts())
-	if !again {
-		q.finish(l, ledger.Failed, ledger.ReasonRetriesExhausted, []ledger.Life{{What: "refused for now", Detail: why}})
-		return
-	}
-	delete(q.flights, id)
-	l.parcel, l.first, l.frame = Parcel{}, id, frame
-	q.backlog++
-	t := ledger.Settlement{ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "refused for now", Detail: why}}}
-	q.change(change{conv: l.conv, to: t})
+	l.Wait(m)
 	q.mayTake(l)
 }
 
 // ground takes back everything that is in flight: whoever it was sent to is
 // gone. The lanes are made anew when somebody comes who acknowledges.
 func (q *queue) ground() {
-	for id, l := range q.flights {
-		delete(q.flights, id)
-		_, frame := l.Flight()
-		q.settleAs(l.conv, ledger.Settlement{
-			ID: id, State: ledger.Queued, Frame: frame, Tries: l.Tries(), Life: []ledger.Life{{What: "session lost"}},
+	for id, f := range q.flights {
+		q.land(f)
+		q.settleAs(f.conv, ledger.Settlement{
+			ID: id, State: ledger.Queued, Frame: f.frame(), Tries: f.tries(), Life: []ledger.Life{{What: "session lost"}},
 		})
 	}
 	for key, l := range q.lanes {
@@ -291,5 +335,7 @@ func (q *queue) ground() {
 		delete(q.lanes, key)
 		q.release(l.conv)
 	}
+	clear(q.taking)
+	q.unkeepAll()
 	q.loaded, q.ready = false, nil
 }

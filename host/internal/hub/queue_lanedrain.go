@@ -1,30 +1,15 @@
 package hub
 
 import (
-	"errors"
-	"time"
+	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
-	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// maxFlights bounds what of a channel is in flight at once: far below what a
-// session may have waiting.
-const maxFlights = 256
-
-// maxJobBytes is where a batch of jobs ends, roughly: with what a port with room
-// may hold already, less than makes it close.
-const maxJobBytes = 2 << 20
-
-// laneJob is a message that a lane gave to be sent.
-type laneJob struct {
-	l    *lane
-	a    *Attachment
-	conv *conversation // held
-	id   ledger.MessageID
-	view wire.View
-}
+// maxReadBytes is where a batch of messages that are read from the queue ends: with what
+// a port with room may hold already, less than makes it close.
+const maxReadBytes = 2 << 20
 
 // drainLanes sends what waits in the lanes, until nothing may be taken any more.
 func (c *Channel) drainLanes(a *Attachment) error {
@@ -36,35 +21,12 @@ func (c *Channel) drainLanes(a *Attachment) error {
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		done := make(chan error, len(jobs))
-		begun, bytes := 0, 0
-		for begun < len(jobs) && bytes < maxJobBytes {
-			bytes += c.takeFromLane(jobs[begun], done)
-			begun++
-		}
-		c.giveBack(jobs[begun:])
-		for range begun {
-			err = errors.Join(err, <-done)
-		}
-		if err == nil {
-			err = c.roomForMore()
-		}
-		if err != nil {
+		if err := c.beginAll(jobs); err != nil {
 			return err
 		}
-	}
-}
-
-// giveBack lets messages wait again that were taken too early.
-func (c *Channel) giveBack(jobs []laneJob) {
-	ch := c.lock()
-	defer ch.unlock()
-	for _, j := range jobs {
-		j.l.Back()
-		if ch.queue.lanes[j.l.conv.Key] == j.l {
-			ch.queue.mayTake(j.l)
+		if err := c.roomForMore(); err != nil {
+			return err
 		}
-		ch.release(j.conv)
 	}
 }
 
@@ -93,12 +55,7 @@ func (c *Channel) loadLanes(a *Attachment) error {
 	mine := err == nil && ch.taker() == a && ch.queue.requeuing == 0
 	for i, w := range all {
 		if mine {
-			l := ch.queue.laneOf(convs[i])
-			l.Wait(w.ID)
-			if first, _ := l.First(); first == w.ID {
-				l.Failed(w.Tries)
-				l.first, l.frame = w.ID, w.Frame
-			}
+			ch.queue.laneOf(convs[i]).Wait(messageOf(w.ID, w.Tries, w.Frame))
 		}
 		ch.release(convs[i])
 	}
@@ -115,98 +72,105 @@ func (c *Channel) loadLanes(a *Attachment) error {
 	return nil
 }
 
-// takeJobs puts what may be sent now in flight.
-func (c *Channel) takeJobs(a *Attachment) ([]laneJob, error) {
+// messageOf is what a lane knows of a message that was stored with so many tries and
+// acknowledged frames.
+func messageOf(id ledger.MessageID, tries, frame int) delivery.Message {
+	return delivery.Message{ID: id, Tries: uint32(max(0, tries)), Frame: uint16(max(0, frame))} //nolint:gosec // G115: at most as many as the limits of attempts and frames
+}
+
+// takeJobs takes what may be sent now.
+func (c *Channel) takeJobs(a *Attachment) ([]*laneJob, error) {
 	ch := c.lock()
 	defer ch.unlock()
-	if ch.taker() != a || ch.queue.requeuing > 0 {
+	q := &ch.queue
+	if q.taker() != a || q.requeuing > 0 {
 		return nil, errNobody
 	}
-	var jobs []laneJob
-	for len(ch.queue.ready) > 0 && len(ch.queue.flights)+len(jobs) < maxFlights {
-		l := ch.queue.ready[0]
-		ch.queue.ready = ch.queue.ready[1:]
+	var jobs []*laneJob
+	for len(q.ready) > 0 && !q.full() {
+		l := q.ready[0]
+		q.ready = q.ready[1:]
 		l.ready = false
-		if id, ok := l.Take(time.Now()); ok && ch.queue.lanes[l.conv.Key] == l {
-			l.conv.held++
-			jobs = append(jobs, laneJob{l, a, l.conv, id, a.view})
+		if q.lanes[l.conv.Key] != l {
+			continue
+		}
+		for j := q.take(l); j != nil; j = q.take(l) {
+			l.reading++
+			if jobs = append(jobs, j); q.full() {
+				break
+			}
+		}
+		if !q.full() {
+			q.mayTake(l) // its time may come later
+		} else if !l.ready { // who makes room looks at it
+			l.ready = true
+			q.ready = append(q.ready, l)
 		}
 	}
 	return jobs, nil
 }
 
-// takeFromLane begins to move a message to sent; done gets its outcome. It
-// returns how large the message is, roughly.
-func (c *Channel) takeFromLane(j laneJob, done chan<- error) (bytes int) {
-	e, err := c.hub.Store.Message(c.hub.ctx, j.id)
-	// One whose way back to the queue is being committed is sent in the database.
-	if err != nil || e.State != ledger.Queued && e.State != ledger.Sent {
-		ch := c.lock()
-		if errors.Is(err, ledger.ErrNotFound) || err == nil { // swept, or ended by somebody else
-			j.l.Settle()
-			err = nil
-		} else {
-			j.l.Back()
+// beginAll begins to send what was taken, as far as it can be read now; the rest
+// waits again.
+func (c *Channel) beginAll(jobs []*laneJob) error {
+	read, looked, err := c.read(jobs)
+	for i, j := range jobs {
+		row := ledger.Row{State: ledger.Sent}
+		switch e := read[j.id]; {
+		case j.o != nil:
+			row = c.planned(j)
+		// One whose way back to the queue is being committed is sent in the database.
+		case e != nil && (e.State == ledger.Queued || e.State == ledger.Sent):
+			j.o, row = c.stored(e, &outlook{a: j.a, view: j.view})
 		}
-		ch.queue.mayTake(j.l)
-		ch.queue.forget(j.l)
-		ch.release(j.conv)
-		ch.unlock()
-		done <- err
-		return 0
-	}
-	o, row := c.stored(&e, &outlook{a: j.a, view: j.view})
-	t := ledger.Settlement{ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == ledger.Sent}
-	ch := c.lock()
-	if len(ch.queue.stuck[j.id]) > 0 { // or it could not be
-		j.l.Back()
-		ch.queue.lookAgain(j.l, delivery.FirstPause)
-		ch.release(j.conv)
-		ch.unlock()
-		done <- nil
-		return
-	}
-	t.Tries = j.l.Tries()
-	if j.l.first == j.id {
-		t.Frame = j.l.frame
-	}
-	ch.unlock()
-	c.hub.Store.Append(&ledger.Unit{Conversation: j.conv.Conversation, Settle: []ledger.Settlement{t}}, func(r ledger.Result) {
 		ch := c.lock()
-		ch.queue.taken(j, o, t, r)
+		ch.queue.goOn(j, &row, i < looked)
 		ch.unlock()
-		done <- r.Err
-	})
-	return len(e.Text) + len(e.Parts) + len(e.Origin.ReplyCtx)
+	}
+	return err
 }
 
-// taken goes on with a message whose move is committed.
-func (q *queue) taken(j laneJob, o *outgoing, t ledger.Settlement, r ledger.Result) {
-	defer q.release(j.conv)
-	current := q.lanes[j.l.conv.Key] == j.l && q.taker() == j.a
-	if r.Err == nil {
-		q.overtake(j.id)
-	}
-	switch {
-	case r.Err != nil:
-		j.l.Back()
-		if current {
-			q.lookAgain(j.l, delivery.FirstPause)
+// read reads those of the messages that are not in memory, up to a bound of bytes: of
+// the first so many as it says.
+func (c *Channel) read(jobs []*laneJob) (read map[ledger.MessageID]*ledger.Entry, looked int, err error) {
+	var ids []ledger.MessageID
+	for _, j := range jobs {
+		if j.o == nil {
+			ids = append(ids, j.id)
 		}
-	case t.State != ledger.Sent:
-		q.backlog--
-		q.count().settled(ledger.Out, t.State, t.Reason)
-		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)
-		j.l.Settle()
+	}
+	if len(ids) == 0 {
+		return nil, len(jobs), nil
+	}
+	found, n, err := c.hub.Store.EntriesWithin(c.hub.ctx, ids, maxReadBytes)
+	read = make(map[ledger.MessageID]*ledger.Entry, len(found))
+	for i := range found {
+		read[found[i].ID] = &found[i]
+	}
+	if n == len(ids) {
+		return read, len(jobs), err
+	}
+	return read, slices.IndexFunc(jobs, func(j *laneJob) bool { return j.id == ids[n] }), err
+}
+
+// goOn begins to send a message that was taken and read, unless its lane took it back
+// meanwhile.
+func (q *queue) goOn(j *laneJob, row *ledger.Row, looked bool) {
+	j.l.reading--
+	switch {
+	case q.taking[j.id] != j:
+		q.release(j.conv)
+	case j.o != nil:
+		q.begin(j, row)
+	case looked: // swept, or ended by somebody else
+		delete(q.taking, j.id)
+		j.l.Settle(j.id)
 		q.mayTake(j.l)
 		q.forget(j.l)
-	case !current:
-		q.backlog--
-		q.settleAs(j.conv, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
+		q.release(j.conv)
 	default:
-		q.backlog--
-		q.stateChanged(j.l.conv, j.id, t.State, t.Reason)
-		q.fly(j.l, o.parcel)
-		r.Later(j.a.port)
+		q.back(j.l, j.id)
+		q.mayTake(j.l)
+		q.release(j.conv)
 	}
 }

@@ -33,6 +33,7 @@ type Profile struct {
 	MaxButtons     int    `json:"max_buttons,omitempty"`
 	EditIntervalMS int    `json:"edit_interval_ms,omitempty"`
 	Parallel       int    `json:"parallel,omitempty"`
+	InFlight       int    `json:"in_flight,omitempty"`
 }
 
 // QueueLimits bound what waits for an adapter; 0 = the host's default.

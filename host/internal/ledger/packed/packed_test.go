@@ -17,8 +17,8 @@ func TestSameWords(t *testing.T) {
 	if !slices.EqualFunc(here, there, func(a ledger.Status, b message.Status) bool { return string(a) == string(b) }) {
 		t.Errorf("the ledger says %q, the message model %q", here, there)
 	}
-	p := ledger.Profile{MaxText: 1, Markdown: "full", MaxButtons: 2, EditIntervalMS: 3, Parallel: 4}
-	if got := wire.Profile(p); got != (wire.Profile{MaxText: 1, Markdown: "full", MaxButtons: 2, EditIntervalMS: 3, Parallel: 4}) {
+	p := ledger.Profile{MaxText: 1, Markdown: "full", MaxButtons: 2, EditIntervalMS: 3, Parallel: 4, InFlight: 5}
+	if got := wire.Profile(p); got != (wire.Profile{MaxText: 1, Markdown: "full", MaxButtons: 2, EditIntervalMS: 3, Parallel: 4, InFlight: 5}) {
 		t.Errorf("%+v is %+v as a frame's", p, got)
 	}
 }

@@ -48,8 +48,14 @@ func (s *Store) ByPlatformID(ctx context.Context, channel int64, id string) (led
 
 // Message reads one message.
 func (s *Store) Message(ctx context.Context, id ledger.MessageID) (ledger.Entry, error) {
-	r, err := s.read.MessageByID(ctx, int64(id))
-	return s.one(r, err)
+	found, _, err := s.EntriesWithin(ctx, []ledger.MessageID{id}, 1)
+	if err == nil && len(found) == 0 {
+		err = ledger.ErrNotFound
+	}
+	if err != nil {
+		return ledger.Entry{}, err
+	}
+	return found[0], nil
 }
 
 func (s *Store) one(r db.Entry, err error) (ledger.Entry, error) {

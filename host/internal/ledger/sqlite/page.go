@@ -14,6 +14,30 @@ func (s *Store) Entries(ctx context.Context, ids []ledger.MessageID) ([]ledger.E
 	return s.readAll(ctx, ids, s.GiveWay)
 }
 
+// EntriesWithin is Entries for who delivers messages, and may not wait for those who
+// read: up to so many bytes, and the one that goes beyond. It looked at the first so
+// many ids.
+func (s *Store) EntriesWithin(ctx context.Context, ids []ledger.MessageID, bytes int) (found []ledger.Entry, looked int, err error) {
+	w := walk{keys: map[int64]string{}}
+	err = s.couriers.within(ctx, func(r *reader) error {
+		for ; looked < len(ids) && bytes > 0; looked++ {
+			row, _, there, err := w.step(r, int64(ids[looked]))
+			if err != nil {
+				return err
+			}
+			if there {
+				found = append(found, s.entry(row))
+				bytes -= found[len(found)-1].Size()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, failed("read messages", err)
+	}
+	return found, looked, nil
+}
+
 // readAll is Entries; rest is called now and then.
 func (s *Store) readAll(ctx context.Context, ids []ledger.MessageID, rest func()) ([]ledger.Entry, error) {
 	w := walk{keys: map[int64]string{}}

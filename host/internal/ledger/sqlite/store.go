@@ -29,6 +29,7 @@ const File = "pontoon.db"
 
 const (
 	readers            = 4
+	couriers           = 2
 	defaultBusyTimeout = 2 * time.Second
 	housekeeping       = time.Second     // how often the mark advances, and the broom looks what there is to do
 	lookEvery          = time.Second / 4 // how often it is looked whether the database is still there
@@ -68,10 +69,12 @@ type Store struct {
 	readDB *sql.DB
 	// walkers read the history, where every page counts.
 	walkers *readerPool
-	w       *writer
-	open    *unfinished
-	broom   *broom
-	vault   vault
+	// couriers read what is to be delivered, or shown by itself.
+	couriers *readerPool
+	w        *writer
+	open     *unfinished
+	broom    *broom
+	vault    vault
 	// erased is set when messages were deleted: their words are to leave the index.
 	erased atomic.Bool
 	// searching is held by those who search.
@@ -149,9 +152,10 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	s.read = db.New(s.readDB)
-	s.walkers = newReaderPool(readers, func() (*reader, error) {
+	open := func() (*reader, error) {
 		return openReader(path, fmt.Sprintf("busy_timeout=%d", o.BusyTimeout.Milliseconds()), "query_only=1")
-	})
+	}
+	s.walkers, s.couriers = newReaderPool(readers, open), newReaderPool(couriers, open)
 
 	s.open = &unfinished{ids: map[ledger.MessageID]listed{}}
 	s.w = &writer{
@@ -313,8 +317,10 @@ func (s *Store) end() error {
 
 func (s *Store) release() error {
 	var errs []error
-	if s.walkers != nil {
-		s.walkers.close()
+	for _, p := range []*readerPool{s.walkers, s.couriers} {
+		if p != nil {
+			p.close()
+		}
 	}
 	// Closing would move the log into the database and remove it. After a sync
 	// that failed only the next process can do that safely.

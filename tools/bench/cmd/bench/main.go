@@ -84,6 +84,7 @@ func benchCommand(o *options) *cobra.Command {
 	f.IntVar(&shape.Window, "window", 1, "messages in flight on each connection")
 	f.IntVar(&shape.Conversations, "conversations", 1, "conversations on each connection")
 	f.BoolVar(&shape.Turns, "turns", false, "ask for an answer in a turn of its own: the agent is reached only after the commit of the question")
+	f.IntVar(&shape.Acks, "acks", 0, "acknowledge, and take so many messages of a conversation ahead of that (0 = speak protocol 1.0)")
 	f.IntVar(&shape.Size, "size", 200, "bytes of a frame")
 	f.Float64Var(&shape.Rate, "rate", 0, "messages a second over all connections, however slow the answers are; latency counts from when a message was due (0 = closed loop)")
 	f.Float64Var(&seconds, "seconds", 2, "length of one measurement, and its bound with --messages")
@@ -106,13 +107,16 @@ func benchCommand(o *options) *cobra.Command {
 // the default ones have as many connections.
 func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Scenario {
 	f := cmd.Flags()
-	for _, name := range []string{"conns", "window", "rate", "conversations", "turns"} {
+	for _, name := range []string{"conns", "window", "rate", "conversations", "turns", "acks"} {
 		if f.Changed(name) {
 			if tokens > 0 && !f.Changed("conns") {
 				shape.Conns = tokens
 			}
 			if shape.Turns && !f.Changed("size") {
 				shape.Size += bench.TurnBytes
+			}
+			if shape.Acks > 0 && !f.Changed("size") {
+				shape.Size += bench.IDBytes
 			}
 			return []bench.Scenario{shape}
 		}
@@ -160,6 +164,9 @@ func benchKill(o *options) *cobra.Command {
 			"next one. Exits with 1 if something acknowledged is lost, doubled or out of order.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir = o.dir
+			if !acks {
+				c.Ahead = 0
+			}
 			if acks {
 				return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 					r, err := bench.KillAcks(cmd.Context(), c)
@@ -174,6 +181,7 @@ func benchKill(o *options) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&acks, "acks", false, "adapters that acknowledge")
+	f.IntVar(&c.Ahead, "in-flight", 1, "messages of a conversation that they take before they acknowledge the first")
 	f.IntVar(&c.Rounds, "rounds", 10, "kills under load")
 	f.IntVar(&c.Conns, "conns", 8, "connections")
 	f.IntVar(&c.Window, "window", 32, "messages in flight on each connection")

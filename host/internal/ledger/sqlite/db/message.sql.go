@@ -279,38 +279,6 @@ func (q *Queries) Mark(ctx context.Context) (int64, error) {
 	return message, err
 }
 
-const messageByID = `-- name: MessageByID :one
-SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m WHERE m.id = ?
-`
-
-func (q *Queries) MessageByID(ctx context.Context, id int64) (Entry, error) {
-	row := q.db.QueryRowContext(ctx, messageByID, id)
-	var i Entry
-	err := row.Scan(
-		&i.ID,
-		&i.Channel,
-		&i.Conversation,
-		&i.ConversationKey,
-		&i.Prev,
-		&i.PrevChannel,
-		&i.Direction,
-		&i.State,
-		&i.Status,
-		&i.Turn,
-		&i.ReplyTo,
-		&i.Text,
-		&i.Parts,
-		&i.Origin,
-		&i.Meta,
-		&i.Notes,
-		&i.Reason,
-		&i.PlatformID,
-		&i.Handle,
-		&i.SettledAt,
-	)
-	return i, err
-}
-
 const messageByPlatformID = `-- name: MessageByPlatformID :one
 SELECT id, channel, conversation, conversation_key, prev, prev_channel, direction, state, status, turn, reply_to, text, parts, origin, meta, notes, reason, platform_id, handle, settled_at FROM entry m WHERE m.channel = ? AND m.platform_id = ?
 `
