@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type Scenario struct {
 	Size          int     `json:"frame_bytes"`
 	Turns         bool    `json:"turns,omitempty"` // the agent is reached only after the commit of the question
 	Acks          int     `json:"acks,omitempty"`  // the adapter acknowledges, and has so many messages of a conversation in flight; 0 = it does not
+	Agent         string  `json:"agent,omitempty"` // the kind of the agent that answers, see AgentKinds; "" = the built-in echo
 	Rate          float64 `json:"rate,omitempty"`  // open loop: frames a second over all connections; 0 = closed loop
 }
 
@@ -72,6 +74,9 @@ func (s Scenario) Name() string {
 	if s.Turns {
 		name += ", agent after commit"
 	}
+	if s.Agent != "" {
+		name += ", " + s.Agent + " agent"
+	}
 	if s.Acks > 0 {
 		name += fmt.Sprintf(", acks (%d)", s.Acks)
 	}
@@ -93,6 +98,9 @@ func (s Scenario) validate() error {
 		if v.found < v.low || v.found > v.high {
 			return fmt.Errorf("%s: found %d, expected %d to %d", v.what, v.found, v.low, v.high)
 		}
+	}
+	if s.Agent != "" && !slices.Contains(AgentKinds, s.Agent) {
+		return fmt.Errorf("agent: found %.40q, expected one of %s", s.Agent, strings.Join(AgentKinds, ", "))
 	}
 	_, err := newTemplate(0, 0, s) // names the least size
 	return err
@@ -178,7 +186,8 @@ func loopbackURL(s string) (string, error) {
 type bed struct {
 	LoadConfig
 	dir     string
-	targets []target // the one to measure, then the raw one
+	targets []target            // the one to measure, then the raw one
+	behind  map[string][]string // tokens of the own host's channels, by the kind of their agent
 	runs    int
 }
 
@@ -240,6 +249,20 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 		if err != nil {
 			return stop, err
 		}
+		b.behind = map[string][]string{"": tokens}
+		for _, kind := range AgentKinds {
+			if !slices.ContainsFunc(b.Scenarios, func(s Scenario) bool { return s.Agent == kind }) {
+				continue
+			}
+			agent, err := startAgent(ctx, h, kind)
+			if err != nil {
+				return stop, fmt.Errorf("%s agent: %w", kind, err)
+			}
+			stops = append(stops, agent.stop)
+			if b.behind[kind], err = provisionAs(ctx, h, "bench-"+kind, most, map[string]any{"agent": agentName(kind)}); err != nil {
+				return stop, err
+			}
+		}
 		b.targets = append(b.targets, target{"host", h.bridge(), tokens, h.pid()})
 	}
 	if b.NoRaw {
@@ -257,7 +280,11 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 // sample measures target i once; the latency of single messages to an own host
 // beside that of its disk.
 func (b *bed) sample(ctx context.Context, i int, s Scenario) (Sample, error) {
-	one, err := measure(ctx, b.targets[i], s, b.runs, span{b.Duration, b.Messages, grace})
+	t := b.targets[i]
+	if tokens := b.behind[s.Agent]; t.tokens != nil && tokens != nil {
+		t.tokens = tokens
+	}
+	one, err := measure(ctx, t, s, b.runs, span{b.Duration, b.Messages, grace})
 	if err != nil || i > 0 || b.dir == "" || s.Conns*s.Window > 1 {
 		return one, err
 	}

@@ -20,6 +20,7 @@ const (
 	roleStreamEcho = "stream-echo"
 	roleCulprit    = "culprit"
 	roleAdapter    = "adapter"
+	roleAgent      = "agent"
 )
 
 // Role is the main function of a process that a measurement has started; ok = this is
@@ -38,6 +39,8 @@ func Role(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 		return plugin.Start(ctx, "bench", &adapter{}, args[2:], os.Getenv, stderr), true
 	case args[2] == roleStreamEcho && len(rest) == 1:
 		err = serveStream(ctx, rest[0])
+	case args[2] == roleAgent && len(rest) > 0:
+		err = serveAgentRole(ctx, rest, stdout)
 	case args[2] == roleCulprit && len(rest) == 1:
 		err = serveCulprit(ctx, rest[0], stdout, stderr)
 	default:

@@ -161,7 +161,7 @@ func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 		return fmt.Errorf("webhook: %w", &answerError{hub.Quote(err)})
 	}
 	for i, a := range answers {
-		if err := a.send(ctx, &t, r); err != nil {
+		if err := a.send(ctx, &t, r, i == len(answers)-1); err != nil {
 			if errors.Is(err, hub.ErrContent) {
 				err = hub.Quote(err)
 			}
@@ -291,8 +291,9 @@ func (b *answerBody) read(conversation string) (answer, error) {
 	return a, nil
 }
 
-// send sends the answer to the turn's conversation.
-func (a *answer) send(ctx context.Context, t *hub.Turn, r hub.Reply) error {
+// send sends the answer to the turn's conversation; the last one ends the turn when it
+// is stored.
+func (a *answer) send(ctx context.Context, t *hub.Turn, r hub.Reply, last bool) error {
 	if a.typing != nil {
 		r.Typing(*a.typing)
 	}
@@ -310,6 +311,9 @@ func (a *answer) send(ctx context.Context, t *hub.Turn, r hub.Reply) error {
 			}
 		}
 		a.update.Mark(a.message, handle)
+	}
+	if last {
+		return r.Last(ctx, *a.message, nil)
 	}
 	_, err := r.Send(ctx, *a.message)
 	return err

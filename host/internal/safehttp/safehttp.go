@@ -49,7 +49,7 @@ func New(o Options) *Client {
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true,
 			ResponseHeaderTimeout: o.Header, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
-			MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, // as many as an agent has turns at once
 		},
 	}}
 }

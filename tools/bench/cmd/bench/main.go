@@ -84,6 +84,7 @@ func benchCommand(o *options) *cobra.Command {
 	f.IntVar(&shape.Window, "window", 1, "messages in flight on each connection")
 	f.IntVar(&shape.Conversations, "conversations", 1, "conversations on each connection")
 	f.BoolVar(&shape.Turns, "turns", false, "ask for an answer in a turn of its own: the agent is reached only after the commit of the question")
+	f.StringVar(&shape.Agent, "agent", "", "who answers: an agent in a process of its own that dials in (websocket) or is dialled (webhook, agui); without it the built-in echo")
 	f.IntVar(&shape.Acks, "acks", 0, "acknowledge, and take so many messages of a conversation ahead of that (0 = speak protocol 1.0)")
 	f.IntVar(&shape.Size, "size", 200, "bytes of a frame")
 	f.Float64Var(&shape.Rate, "rate", 0, "messages a second over all connections, however slow the answers are; latency counts from when a message was due (0 = closed loop)")
@@ -107,7 +108,7 @@ func benchCommand(o *options) *cobra.Command {
 // the default ones have as many connections.
 func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Scenario {
 	f := cmd.Flags()
-	for _, name := range []string{"conns", "window", "rate", "conversations", "turns", "acks"} {
+	for _, name := range []string{"conns", "window", "rate", "conversations", "turns", "acks", "agent"} {
 		if f.Changed(name) {
 			if tokens > 0 && !f.Changed("conns") {
 				shape.Conns = tokens

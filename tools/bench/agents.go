@@ -1,0 +1,138 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/agent"
+)
+
+// AgentKinds are the kinds of agents that a Scenario may have in a process of their
+// own, that answer with what they were told.
+var AgentKinds = []string{"websocket", "webhook", "agui"}
+
+// agentKey is the environment's name of the key of an agent that dials in.
+const agentKey = "PONTOON_BENCH_AGENT_KEY"
+
+// agentName is the host's name of such an agent.
+func agentName(kind string) string { return "bench-" + kind }
+
+// startAgent runs an agent and makes it known to the host. stop must be called.
+func startAgent(ctx context.Context, host *child, kind string) (c *child, err error) {
+	api, err := host.rest()
+	if err != nil {
+		return nil, err
+	}
+	defer api.close()
+	config := map[string]any{}
+	if kind != "websocket" {
+		if c, err = spawnRole(roleAgent, kind); err == nil {
+			err = c.readyOrKill(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		config = map[string]any{"url": c.url, "allow_private": true}
+	}
+	var made struct{ Key string }
+	err = api.call(ctx, http.MethodPost, "/agents", map[string]any{"name": agentName(kind), "kind": kind, "config": config}, &made)
+	if err == nil && kind == "websocket" {
+		cmd, cerr := roleCommand(roleAgent, kind, host.url)
+		if cerr != nil {
+			return nil, cerr
+		}
+		cmd.Env = append(os.Environ(), agentKey+"="+made.Key)
+		if c, err = start(cmd); err == nil {
+			err = c.readyOrKill(ctx)
+		}
+	}
+	if err == nil {
+		err = api.present(ctx, agentName(kind))
+	}
+	if err != nil && c != nil {
+		c.kill()
+	}
+	return c, err
+}
+
+// serveAgentRole is an agent of a kind, until ctx ends. It prints its url to w, or that
+// of the host that it dials.
+func serveAgentRole(ctx context.Context, args []string, w io.Writer) error {
+	if args[0] == "websocket" && len(args) == 2 {
+		a, err := agent.New(agent.Options{URL: args[1], Key: os.Getenv(agentKey), Log: slog.New(slog.DiscardHandler)}, func(ctx context.Context, t *agent.Turn) error {
+			_, err := t.Reply(ctx, t.Message.Parts[0].Plain())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "Agent%s%s\n", listensOn, args[1])
+		return a.Run(ctx)
+	}
+	if !slices.Contains(AgentKinds, args[0]) {
+		return fmt.Errorf("agent: found %q, expected one of %v", args, AgentKinds)
+	}
+	handler := answerHook
+	if args[0] == "agui" {
+		handler = answerRun
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 10 * time.Second}
+	end := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer end()
+	fmt.Fprintf(w, "Agent%shttp://%s\n", listensOn, ln.Addr())
+	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// answerHook answers a turn that was posted.
+func answerHook(w http.ResponseWriter, r *http.Request) {
+	var turn struct {
+		Message struct {
+			Parts []struct{ Text string }
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&turn); err != nil || len(turn.Message.Parts) == 0 {
+		http.Error(w, "expected a turn", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{"text": turn.Message.Parts[0].Text})
+}
+
+// answerRun answers a run of AG-UI.
+func answerRun(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		ThreadID, RunID string
+		Messages        []struct{ Content string }
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Messages) == 0 {
+		http.Error(w, "expected a run", http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, e := range []map[string]any{
+		{"type": "RUN_STARTED"}, {"type": "TEXT_MESSAGE_START", "role": "assistant"},
+		{"type": "TEXT_MESSAGE_CONTENT", "delta": in.Messages[len(in.Messages)-1].Content},
+		{"type": "TEXT_MESSAGE_END"}, {"type": "RUN_FINISHED"},
+	} {
+		e["threadId"], e["runId"], e["messageId"] = in.ThreadID, in.RunID, in.RunID+"-m"
+		b, _ := json.Marshal(e) // strings alone
+		fmt.Fprintf(w, "data: %s\n\n", b)
+	}
+}
