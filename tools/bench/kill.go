@@ -53,7 +53,12 @@ func (c *KillConfig) defaults() error {
 	if c.Progress == nil {
 		c.Progress = func(string) {}
 	}
-	return c.scenario().validate()
+	if c.Ahead < 0 || c.Ahead > maxAcks {
+		return fmt.Errorf("in flight: found %d, expected 0 to %d", c.Ahead, maxAcks)
+	}
+	s := c.scenario()
+	s.Acks = 0 // a keeper makes frames of its own
+	return s.validate()
 }
 
 func (c *KillConfig) scenario() Scenario {

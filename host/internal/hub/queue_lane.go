@@ -77,13 +77,14 @@ func (q *queue) forget(l *lane) {
 }
 
 // reserve keeps a place in the conversation's lane for a message that is about to be
-// committed; false if the message must wait.
+// committed; false if the message must wait, such as for one that was taken and whose
+// own commit has not begun.
 func (q *queue) reserve(conv *conversation, o *outgoing) bool {
 	if !q.loaded {
 		return false
 	}
 	l := q.laneOf(conv)
-	if !l.Reserve(q.window(), len(o.parcel.Frames) > 1) {
+	if l.reading > 0 || !l.Reserve(q.window(), len(o.parcel.Frames) > 1) {
 		return false
 	}
 	o.lane = l
