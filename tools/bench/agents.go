@@ -3,15 +3,12 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk/agent"
 )
@@ -85,19 +82,7 @@ func serveAgentRole(ctx context.Context, args []string, w io.Writer) error {
 	if args[0] == "agui" {
 		handler = answerRun
 	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	srv := &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: 10 * time.Second}
-	end := context.AfterFunc(ctx, func() { _ = srv.Close() })
-	defer end()
-	fmt.Fprintf(w, "Agent%shttp://%s\n", listensOn, ln.Addr())
-	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveHTTP(ctx, w, "Agent", handler)
 }
 
 // answerHook answers a turn that was posted.

@@ -20,15 +20,20 @@ const rawBuffer = 1024
 // WebSocket frame back and does nothing else, until ctx ends. It prints its url
 // to w. It has a process of its own: connections end with that.
 func serveRaw(ctx context.Context, w io.Writer) error {
+	return serveHTTP(ctx, w, "Raw echo", echo)
+}
+
+// serveHTTP serves until ctx ends, and prints to w what listens where.
+func serveHTTP(ctx context.Context, w io.Writer, what string, handler http.HandlerFunc) error {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: http.HandlerFunc(echo), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	end := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer end()
-	fmt.Fprintf(w, "Raw echo%shttp://%s\n", listensOn, ln.Addr())
+	fmt.Fprintf(w, "%s%shttp://%s\n", what, listensOn, ln.Addr())
 	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

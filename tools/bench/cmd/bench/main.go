@@ -165,15 +165,13 @@ func benchKill(o *options) *cobra.Command {
 			"next one. Exits with 1 if something acknowledged is lost, doubled or out of order.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Dir = o.dir
-			if !acks {
-				c.Ahead = 0
-			}
 			if acks {
 				return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 					r, err := bench.KillAcks(cmd.Context(), c)
 					return verdict{&r, r.OK(), r.Print}, err
 				})
 			}
+			c.Ahead = 0
 			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
 				r, err := bench.Kill(cmd.Context(), c)
 				return verdict{&r, r.OK(), r.Print}, err
