@@ -36,9 +36,13 @@ FROM pending p JOIN message m ON m.id = p.message LEFT JOIN conversation c ON c.
 WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) AND m.state = sqlc.arg(queued)
 ORDER BY p.message LIMIT sqlc.arg(n);
 
+-- name: ListInFlight :exec
+INSERT OR IGNORE INTO pending (message, channel)
+SELECT m.id, m.channel FROM message m WHERE m.id > sqlc.arg(after) AND m.state = sqlc.arg(in_flight);
+
 -- name: RequeueUnacknowledged :execrows
 UPDATE message SET state = sqlc.arg(queued)
-WHERE state = sqlc.arg(sent) AND id IN (SELECT p.message FROM pending p);
+WHERE state IN (sqlc.arg(sent), sqlc.arg(in_flight)) AND id IN (SELECT p.message FROM pending p);
 
 -- name: LastDelivered :one
 WITH RECURSIVE newest (id, n) AS (

@@ -47,6 +47,8 @@ func Run(t *testing.T, kept func(t testing.TB) Kept) {
 		{"fences", fences},
 		{"recovery", func(b *bed) { recovery(b, b.reopened) }},
 		{"recovery after a kill", func(b *bed) { recovery(b, b.killed) }},
+		{"in flight", func(b *bed) { inFlight(b, b.reopened) }},
+		{"in flight at a kill", func(b *bed) { inFlight(b, b.killed) }},
 		{"refusal", refusal},
 		{"removed", removed},
 		{"pages", pages},
@@ -300,6 +302,47 @@ func recovery(b *bed, again func()) {
 		b.Errorf("%v, %v", e.State, err)
 	}
 	b.want("kept", b.texts(ledger.Scope{Channel: c.Key}, 0, 10), []string{"next", "queued", "answer", "answered", "open"})
+}
+
+// inFlight: what is sent and not acknowledged waits again after the next start, as it
+// was said to wait last, and nothing else does.
+func inFlight(b *bed, again func()) {
+	c := b.channel("a")
+	conv := b.conversation(b.own(c), "c")
+	tracked := func(text string) *ledger.Unit {
+		u := out(conv, text, ledger.Sent)
+		u.Out[0].Tracked = true
+		return u
+	}
+	settle := func(u *ledger.Unit, t ledger.Settlement) {
+		b.Helper()
+		t.ID = u.Out[0].ID
+		b.must(&ledger.Unit{Conversation: conv, Settle: []ledger.Settlement{t}})
+	}
+	flying, acked, half, back, over := tracked("flying"), tracked("acked"), tracked("half"), tracked("back"), tracked("over")
+	b.must(flying, acked, half, back, over)
+	if e, err := b.Message(b.Context(), flying.Out[0].ID); err != nil || e.State != ledger.Sent || !e.SettledAt.IsZero() {
+		b.Errorf("in flight: %v since %v, %v", e.State, e.SettledAt, err)
+	}
+	settle(acked, ledger.Settlement{State: ledger.Delivered})
+	settle(half, ledger.Settlement{State: ledger.Sent, Tracked: true, Frame: 1})
+	settle(back, ledger.Settlement{State: ledger.Queued, Tries: 2})
+	settle(over, ledger.Settlement{State: ledger.Sent, Tracked: true, Frame: 1})
+	settle(over, ledger.Settlement{State: ledger.Delivered})
+	b.must(out(conv, "untracked", ledger.Sent))
+	again()
+	waiting, err := b.Waiting(b.Context(), c.Key)
+	want := []ledger.Waiting{
+		{ID: flying.Out[0].ID, Conversation: "c"}, {ID: half.Out[0].ID, Conversation: "c", Frame: 1}, {ID: back.Out[0].ID, Conversation: "c", Tries: 2},
+	}
+	if err != nil || !slices.Equal(waiting, want) {
+		b.Errorf("waiting: %+v, %v, want %+v", waiting, err, want)
+	}
+	for _, u := range []*ledger.Unit{acked, over} {
+		if e, err := b.Message(b.Context(), u.Out[0].ID); err != nil || e.State != ledger.Delivered || e.SettledAt.IsZero() {
+			b.Errorf("%s: %v since %v, %v", u.Out[0].Text, e.State, e.SettledAt, err)
+		}
+	}
 }
 
 // refusal: what can't be written is refused as such, nothing of it is kept, and

@@ -64,6 +64,48 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkAcknowledged is BenchmarkAppend with an answer that is acknowledged, in a unit
+// of its own.
+func BenchmarkAcknowledged(b *testing.B) {
+	for _, n := range []int{50, 1000} {
+		b.Run(fmt.Sprint(n, " conversations"), func(b *testing.B) {
+			s := opened(b)
+			_, chain := newChannel(b, s, "a")
+			fill(b, s, chain, n, n)
+			convs := make([]*ledger.Conversation, n)
+			for i := range convs {
+				convs[i] = recalled(b, s, chain, fmt.Sprint("c", i))
+			}
+			text := strings.Repeat("x", 100)
+			origin := packed.AppendOrigin(nil, ledger.Origin{SessionKey: "irc:#ops:alice", UserID: "alice", ReplyCtx: `"m1"`})
+			window := make(chan struct{}, 800)
+			var wg sync.WaitGroup
+			wg.Add(b.N)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := range b.N {
+				window <- struct{}{}
+				u := &ledger.Unit{
+					Conversation: convs[i%n],
+					In:           &ledger.Row{State: ledger.Handled, Text: text, Origin: origin},
+					Out:          []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Tracked: true, Text: text, Origin: origin}},
+				}
+				s.Append(u, func(r ledger.Result) {
+					ack := &ledger.Unit{Conversation: u.Conversation, Settle: []ledger.Settlement{{ID: u.Out[0].ID, State: ledger.Delivered}}}
+					s.Append(ack, func(r ledger.Result) {
+						if r.Err != nil {
+							b.Error(r.Err)
+						}
+						<-window
+						wg.Done()
+					})
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
 // BenchmarkHistory is the newest page of a conversation among many messages. On
 // a busy machine its median says more than the mean.
 func BenchmarkHistory(b *testing.B) {

@@ -246,10 +246,10 @@ func (w *writer) follow(u unit) error {
 				return err
 			}
 		}
-		if u.Out[i].State != ledger.Queued && !u.Out[i].Tracked {
+		if u.Out[i].State != ledger.Queued {
 			continue
 		}
-		if err := w.list(ledger.Settlement{ID: u.Out[i].ID, State: u.Out[i].State, Tracked: u.Out[i].Tracked}, u.chain().channel); err != nil {
+		if err := w.list(ledger.Settlement{ID: u.Out[i].ID, State: ledger.Queued}, u.chain().channel); err != nil {
 			return err
 		}
 	}
@@ -309,6 +309,9 @@ func tries(t ledger.Settlement) int64 {
 // list puts a message on the pending list, or takes it off.
 func (w *writer) list(t ledger.Settlement, channel int64) error {
 	if t.State != ledger.Queued && !t.Tracked {
+		if w.unfinished.unlisted(t.ID) {
+			return nil
+		}
 		w.unpend.int(int64(t.ID))
 		return w.unpend.run()
 	}

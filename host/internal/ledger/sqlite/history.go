@@ -21,6 +21,9 @@ func (s *Store) entry(e db.Entry) ledger.Entry {
 		},
 		Channel: e.Channel, ConversationID: e.Conversation, Conversation: e.ConversationKey, Origin: origin, Lost: lost,
 	}
+	if out.State == inFlight {
+		out.State = ledger.Sent
+	}
 	if e.SettledAt.Valid {
 		out.SettledAt = time.UnixMilli(e.SettledAt.Int64).UTC()
 	}

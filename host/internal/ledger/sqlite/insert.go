@@ -146,7 +146,7 @@ func (w *writer) bind(s insertStmt, p placed) {
 	s.int(int64(c.next.head))
 	s.int(int64(c.chain.next))
 	s.int(int64(r.Direction))
-	s.int(int64(r.State))
+	s.int(stateNumber(r))
 	r.Turn = p.turn
 	s.int(p.turn)
 	s.int(int64(r.ReplyTo))

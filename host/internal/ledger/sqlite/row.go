@@ -11,6 +11,22 @@ import (
 // statuses are how the database keeps a status: by its place.
 var statuses = []ledger.Status{ledger.StatusCompleted, ledger.StatusPending, ledger.StatusStreaming, ledger.StatusError}
 
+// inFlight is how the database keeps the state of a message that is sent and not
+// acknowledged, and that is not on the pending list: behind the mark recovery finds it
+// by this. Nobody else sees it.
+const inFlight = ledger.Expired + 1
+
+// stateNumber is how the database keeps a new row's state.
+func stateNumber(r *ledger.Row) int64 {
+	if flies(r) {
+		return int64(inFlight)
+	}
+	return int64(r.State)
+}
+
+// flies reports a row that is sent, and to be acknowledged.
+func flies(r *ledger.Row) bool { return r.State == ledger.Sent && r.Tracked }
+
 func statusNumber(s ledger.Status) int64 { return int64(max(0, slices.Index(statuses, s))) }
 
 // unit is a unit that was appended, and whom to tell what became of it.

@@ -274,13 +274,23 @@ func (s *Store) resume(ctx context.Context) error {
 	if err := s.breakStreams(ctx); err != nil {
 		return err
 	}
-	if _, err := db.New(s.admin).RequeueUnacknowledged(ctx, db.RequeueUnacknowledgedParams{Queued: int64(ledger.Queued), Sent: int64(ledger.Sent)}); err != nil {
+	if err := s.requeue(ctx, mark); err != nil {
 		return fmt.Errorf("queue what was not acknowledged: %w", err)
 	}
 	return s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
 		s.open.add(e.ID, on)
 		return nil
 	})
+}
+
+// requeue lets all wait again that was sent and not acknowledged.
+func (s *Store) requeue(ctx context.Context, mark int64) error {
+	q := db.New(s.admin)
+	if err := q.ListInFlight(ctx, db.ListInFlightParams{After: mark, InFlight: int64(inFlight)}); err != nil {
+		return err
+	}
+	_, err := q.RequeueUnacknowledged(ctx, db.RequeueUnacknowledgedParams{Queued: int64(ledger.Queued), Sent: int64(ledger.Sent), InFlight: int64(inFlight)})
+	return err
 }
 
 // breakStreams ends the answers that were being made when the host stopped.

@@ -6,9 +6,10 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
-// unfinished knows the inbound messages whose turn has not ended, and the
-// answers that are still being made. It spares the happy path an UPDATE: a
-// received message that is not in here is handled.
+// unfinished knows the inbound messages whose turn has not ended, the answers that are
+// still being made, and those that are sent and not acknowledged. It spares the happy
+// path what it would write only to undo it: a received message that is not in here is
+// handled, and what is in flight need not be on the pending list.
 type unfinished struct {
 	mu   sync.Mutex
 	ids  map[ledger.MessageID]listed
@@ -47,7 +48,7 @@ func (o *unfinished) noteOne(u unit) {
 	chain := u.chain()
 	for i := range u.Out {
 		o.last = u.Out[i].ID
-		if u.Out[i].Status == ledger.StatusStreaming {
+		if u.Out[i].Status == ledger.StatusStreaming || flies(&u.Out[i]) {
 			o.ids[o.last] = false
 		}
 		if u.Out[i].State == ledger.Sent {
@@ -60,6 +61,8 @@ func (o *unfinished) noteOne(u unit) {
 			o.ids[s.ID] = listed(s.Tracked)
 		case s.Content == nil || s.Content.Status != ledger.StatusStreaming:
 			delete(o.ids, s.ID)
+		case s.Tracked || s.State == ledger.Queued:
+			o.ids[s.ID] = true
 		}
 	}
 }
@@ -81,6 +84,14 @@ func (o *unfinished) has(id ledger.MessageID) bool {
 	defer o.mu.Unlock()
 	_, ok := o.ids[id]
 	return ok
+}
+
+// unlisted reports that the message is in here and not on the pending list.
+func (o *unfinished) unlisted(id ledger.MessageID) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	on, ok := o.ids[id]
+	return ok && !bool(on)
 }
 
 // mark is the newest message up to which all are finished, or listed.

@@ -268,6 +268,21 @@ func (q *Queries) LifeOf(ctx context.Context, message int64) ([]LifeOfRow, error
 	return items, nil
 }
 
+const listInFlight = `-- name: ListInFlight :exec
+INSERT OR IGNORE INTO pending (message, channel)
+SELECT m.id, m.channel FROM message m WHERE m.id > ?1 AND m.state = ?2
+`
+
+type ListInFlightParams struct {
+	After    int64
+	InFlight int64
+}
+
+func (q *Queries) ListInFlight(ctx context.Context, arg ListInFlightParams) error {
+	_, err := q.db.ExecContext(ctx, listInFlight, arg.After, arg.InFlight)
+	return err
+}
+
 const mark = `-- name: Mark :one
 SELECT message FROM mark WHERE id = 1
 `
@@ -577,16 +592,17 @@ func (q *Queries) Replayed(ctx context.Context, arg ReplayedParams) ([]ReplayedR
 
 const requeueUnacknowledged = `-- name: RequeueUnacknowledged :execrows
 UPDATE message SET state = ?1
-WHERE state = ?2 AND id IN (SELECT p.message FROM pending p)
+WHERE state IN (?2, ?3) AND id IN (SELECT p.message FROM pending p)
 `
 
 type RequeueUnacknowledgedParams struct {
-	Queued int64
-	Sent   int64
+	Queued   int64
+	Sent     int64
+	InFlight int64
 }
 
 func (q *Queries) RequeueUnacknowledged(ctx context.Context, arg RequeueUnacknowledgedParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, requeueUnacknowledged, arg.Queued, arg.Sent)
+	result, err := q.db.ExecContext(ctx, requeueUnacknowledged, arg.Queued, arg.Sent, arg.InFlight)
 	if err != nil {
 		return 0, err
 	}
