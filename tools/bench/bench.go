@@ -41,6 +41,7 @@ type Scenario struct {
 	Acks          int     `json:"acks,omitempty"`  // the adapter acknowledges, and has so many messages of a conversation in flight; 0 = it does not
 	Agent         string  `json:"agent,omitempty"` // the kind of the agent that answers, see AgentKinds; "" = the built-in echo
 	Rate          float64 `json:"rate,omitempty"`  // open loop: frames a second over all connections; 0 = closed loop
+	Label         string  `json:"label,omitempty"` // its name, where the shape alone does not say what is measured
 }
 
 // DefaultScenarios are those that have a goal.
@@ -64,6 +65,9 @@ func shape(conns, window, conversations int, turns bool) Scenario {
 
 // Name is the scenario in a table.
 func (s Scenario) Name() string {
+	if s.Label != "" {
+		return s.Label
+	}
 	name := fmt.Sprintf("%d×%d", s.Conns, s.Window)
 	if s.Rate > 0 {
 		name = fmt.Sprintf("%d at %g/s", s.Conns, s.Rate)
@@ -308,29 +312,14 @@ func (s *Sample) compare(raw Sample, open bool) {
 	}
 }
 
-// scenario measures the targets in turns; who begins changes with the round.
+// scenario measures the targets in turns.
 func (b *bed) scenario(ctx context.Context, s Scenario) (ScenarioReport, error) {
-	samples := make([][]Sample, len(b.targets))
-	for round := range b.Rounds {
-		b.Progress(fmt.Sprintf("%s: round %d of %d", s.Name(), round+1, b.Rounds))
-		for i := range b.targets {
-			i = (i + round) % len(b.targets)
-			b.runs++
-			one, err := b.sample(ctx, i, s)
-			if err != nil {
-				return ScenarioReport{}, err
-			}
-			samples[i] = append(samples[i], one)
-		}
-	}
-	if len(samples) == 2 {
-		for i := range samples[0] {
-			samples[0][i].compare(samples[1][i], s.Rate > 0)
-		}
-	}
-	r := ScenarioReport{Scenario: s}
+	var ways []way
 	for i, t := range b.targets {
-		r.Targets = append(r.Targets, summarize(t.name, samples[i]))
+		ways = append(ways, way{t.name, func(ctx context.Context, _ int) (Sample, error) {
+			b.runs++
+			return b.sample(ctx, i, s)
+		}})
 	}
-	return r, nil
+	return inTurns(ctx, s, b.Rounds, b.Progress, ways...)
 }

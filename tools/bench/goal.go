@@ -46,22 +46,33 @@ var goals = map[Scenario][]goal{
 func judgeGoals(all []ScenarioReport) []Goal {
 	var out []Goal
 	for _, s := range all {
-		for _, g := range goals[s.Scenario] {
-			found := g.found(s.Targets[0])
-			if found == nil {
-				continue
-			}
-			met := found.Median >= g.limit
-			if g.atMost {
-				met = found.Median <= g.limit
-			}
-			out = append(out, Goal{s.Name(), g.measure, g.atMost, g.limit, *found, met})
+		out = append(out, s.judge(goals[s.Scenario]...)...)
+	}
+	return out
+}
+
+// judge compares the first target with goals.
+func (s *ScenarioReport) judge(goals ...goal) []Goal {
+	var out []Goal
+	for _, g := range goals {
+		if found := g.found(s.Targets[0]); found != nil {
+			out = append(out, NewGoal(s.Name(), g.measure, g.atMost, g.limit, *found))
 		}
 	}
 	return out
 }
 
-func printGoals(w io.Writer, all []Goal) error {
+// NewGoal compares what was found with a limit.
+func NewGoal(load, measure string, atMost bool, limit float64, found Spread) Goal {
+	met := found.Median >= limit
+	if atMost {
+		met = found.Median <= limit
+	}
+	return Goal{load, measure, atMost, limit, found, met}
+}
+
+// PrintGoals writes the goals as a table for people; nothing if there are none.
+func PrintGoals(w io.Writer, all []Goal) error {
 	if len(all) == 0 {
 		return nil
 	}

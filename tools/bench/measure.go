@@ -104,7 +104,7 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 			p.refusal = fmt.Sprintf("connection %d: no answer to %d messages, given up %s after the end: %v", i, p.open(), now()-ended, err)
 		}
 	}
-	return sampleOf(peers, took, before, after), nil
+	return sampleOf(talliesOf(peers), took, before, after), nil
 }
 
 // runPeers starts the connections' loops; their errors may be read when
@@ -208,14 +208,23 @@ func usageOf(pid int) usage {
 	return u
 }
 
-func sampleOf(peers []*peer, took time.Duration, before, after usage) Sample {
+func talliesOf(peers []*peer) []*tally {
+	all := make([]*tally, len(peers))
+	for i, p := range peers {
+		all[i] = &p.tally
+	}
+	return all
+}
+
+// sampleOf is what connections have counted within a time.
+func sampleOf(tallies []*tally, took time.Duration, before, after usage) Sample {
 	var h histogram
 	s := Sample{}
 	measured := 0
-	for _, p := range peers {
-		h.merge(&p.latency)
-		s.add(p.count())
-		measured += p.counted
+	for _, t := range tallies {
+		h.merge(&t.latency)
+		s.add(t.count())
+		measured += t.counted
 	}
 	s.Throughput = float64(measured) / took.Seconds()
 	s.P50, s.P90, s.P99, s.Max = Micros(h.quantile(0.5)), Micros(h.quantile(0.9)), Micros(h.quantile(0.99)), Micros(h.max)

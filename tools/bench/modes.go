@@ -156,35 +156,14 @@ func (m *modes) writePlugins(window int, measurement int) error {
 	return os.WriteFile(m.plugins(), b, 0o600)
 }
 
-// scenario measures both modes in turns; who begins changes with the round.
+// scenario measures both modes in turns.
 func (m *modes) scenario(ctx context.Context, s Scenario) (ScenarioReport, error) {
-	ways := []struct {
-		name    string
-		measure func(context.Context, int, int) (Sample, error)
-	}{{"plugin", m.asPlugin}, {"websocket", m.byWebSocket}}
-	samples := make([][]Sample, len(ways))
-	for round := range m.Rounds {
-		m.Progress(fmt.Sprintf("%s: round %d of %d", s.Name(), round+1, m.Rounds))
-		for i := range ways {
-			i = (i + round) % len(ways)
-			one, err := ways[i].measure(ctx, s.Window, s.Window*maxRounds+round+1)
-			if err != nil {
-				return ScenarioReport{}, fmt.Errorf("%s: %w", ways[i].name, err)
-			}
-			samples[i] = append(samples[i], one)
+	of := func(measure func(context.Context, int, int) (Sample, error)) func(context.Context, int) (Sample, error) {
+		return func(ctx context.Context, round int) (Sample, error) {
+			return measure(ctx, s.Window, s.Window*maxRounds+round+1)
 		}
 	}
-	for i := range samples[0] {
-		if base := samples[1][i].Throughput; base > 0 {
-			ratio := samples[0][i].Throughput / base
-			samples[0][i].Ratio = &ratio
-		}
-	}
-	r := ScenarioReport{Scenario: s}
-	for i, w := range ways {
-		r.Targets = append(r.Targets, summarize(w.name, samples[i]))
-	}
-	return r, nil
+	return inTurns(ctx, s, m.Rounds, m.Progress, way{"plugin", of(m.asPlugin)}, way{"websocket", of(m.byWebSocket)})
 }
 
 // asPlugin lets the host start the adapter by a reload, and stop it by another.

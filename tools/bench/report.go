@@ -166,7 +166,7 @@ func (r *LoadReport) Print(w io.Writer) error {
 			}
 		}
 	}
-	return printGoals(w, r.Goals)
+	return PrintGoals(w, r.Goals)
 }
 
 func (s *Spread) Show(decimals int) string {

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pontoon-bridge/pontoon/tools/bench"
+)
+
+func benchDrain(o *options) *cobra.Command {
+	var c bench.DrainConfig
+	cmd := &cobra.Command{
+		Use: "drain", Short: "Measure how fast an adapter that comes back gets what waits for it", Args: cobra.NoArgs,
+		Long: "Let messages wait for an adapter that acknowledges, attach it and measure until it has all of them, in turns with\n" +
+			"a bare echo that has as many frames in flight. Exits with 1 if one is lost, doubled or out of order.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = o.dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Drain(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Queued, "queued", 10_000, "messages that wait")
+	f.IntSliceVar(&c.Conversations, "conversations", []int{1, 100}, "conversations that they are of")
+	f.IntSliceVar(&c.InFlight, "in-flight", []int{1, 16}, "messages of a conversation that the adapter takes before it acknowledges the first")
+	f.IntVar(&c.Size, "size", 200+bench.IDBytes, "bytes of a frame")
+	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each")
+	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement of the bare echo")
+	return cmd
+}
