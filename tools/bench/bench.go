@@ -44,10 +44,17 @@ type Scenario struct {
 	Label         string  `json:"label,omitempty"` // its name, where the shape alone does not say what is measured
 }
 
-// DefaultScenarios are those that have a goal.
+// DefaultScenarios are what a bare run measures: first the paths that adapters and
+// agents really take, then what the built-in echo shows of the host alone, over
+// protocol 1.0.
 var DefaultScenarios = []Scenario{
+	acked(50, 16, 1), acked(50, 16, 20),
+	answeredBy("websocket", 16, 0), answeredBy("websocket", 1, pacedRate), answeredBy("webhook", 16, 0),
 	shape(1, 1, 1, false), shape(50, 1, 1, false), shape(50, 16, 1, false), shape(50, 16, 20, false), shape(50, 16, 1, true), shape(50, 16, 20, true),
 }
+
+// pacedRate is a load at which the host has time to rest, in messages a second.
+const pacedRate = 800
 
 // How much longer a frame is that asks for a turn, and one with an id.
 const (
@@ -60,6 +67,21 @@ func shape(conns, window, conversations int, turns bool) Scenario {
 	if turns {
 		s.Size += TurnBytes
 	}
+	return s
+}
+
+// acked is a shape of adapters that acknowledge, and take 16 of a conversation ahead.
+func acked(conns, window, conversations int) Scenario {
+	s := shape(conns, window, conversations, false)
+	s.Acks, s.Size = 16, s.Size+IDBytes
+	return s
+}
+
+// answeredBy is 50 connections with 800 conversations of an agent in a process of its
+// own: more than it may have turns at once. With a rate the loop is open.
+func answeredBy(kind string, window int, rate float64) Scenario {
+	s := shape(50, window, 16, false)
+	s.Agent, s.Rate = kind, rate
 	return s
 }
 

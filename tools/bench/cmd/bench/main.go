@@ -124,6 +124,9 @@ func scenarios(cmd *cobra.Command, shape bench.Scenario, tokens int) []bench.Sce
 	}
 	var all []bench.Scenario
 	for _, s := range bench.DefaultScenarios {
+		if tokens > 0 && s.Agent != "" {
+			continue // who answers there, the tokens' channels say
+		}
 		if f.Changed("size") {
 			s.Size = shape.Size
 		}
