@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"slices"
 
 	"github.com/pontoon-bridge/pontoon/sdk/agent"
 )
@@ -40,14 +39,17 @@ func startAgent(ctx context.Context, host *child, kind string) (c *child, err er
 		}
 		config = map[string]any{"url": c.url, "allow_private": true}
 	}
-	var made struct{ Key string }
-	err = api.call(ctx, http.MethodPost, "/agents", map[string]any{"name": agentName(kind), "kind": kind, "config": config}, &made)
+	as := kind
+	if kind == slowAgent {
+		as, config["max_turns"] = "webhook", slowTurns
+	}
+	key, err := api.newAgent(ctx, agentName(kind), as, config)
 	if err == nil && kind == "websocket" {
 		cmd, cerr := roleCommand(roleAgent, kind, host.url)
 		if cerr != nil {
 			return nil, cerr
 		}
-		cmd.Env = append(os.Environ(), agentKey+"="+made.Key)
+		cmd.Env = append(os.Environ(), agentKey+"="+key)
 		if c, err = start(cmd); err == nil {
 			err = c.readyOrKill(ctx)
 		}
@@ -75,12 +77,9 @@ func serveAgentRole(ctx context.Context, args []string, w io.Writer) error {
 		fmt.Fprintf(w, "Agent%s%s\n", listensOn, args[1])
 		return a.Run(ctx)
 	}
-	if !slices.Contains(AgentKinds, args[0]) {
+	handler, ok := map[string]http.HandlerFunc{"webhook": answerHook, "agui": answerRun, slowAgent: new(slow).answer}[args[0]]
+	if !ok {
 		return fmt.Errorf("agent: found %q, expected one of %v", args, AgentKinds)
-	}
-	handler := answerHook
-	if args[0] == "agui" {
-		handler = answerRun
 	}
 	return serveHTTP(ctx, w, "Agent", handler)
 }

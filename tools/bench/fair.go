@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -23,6 +23,8 @@ type FairConfig struct {
 	Rounds   int
 	Duration time.Duration // of one measurement; two a round
 	History  int           // messages of the channel whose history is read
+	Audited  int           // lines of the audit log that is exported, at least
+	Queued   int           // messages that wait for the one that comes back
 	Progress func(line string)
 }
 
@@ -33,6 +35,8 @@ func (c *FairConfig) validate() error {
 	}{
 		{"rounds", c.Rounds, 1, maxRounds},
 		{"messages of history", c.History, 2, maxMessages},
+		{"lines of the audit log", c.Audited, 0, maxAudited},
+		{"queued messages", c.Queued, 1, maxQueued},
 		{"rate", int(c.Rate), 0, maxRate},
 	} {
 		if v.found < v.low || v.found > v.high {
@@ -61,6 +65,9 @@ func (c *FairConfig) scenario() Scenario {
 // take.
 const culpritRate = 1000
 
+// fairLimit is by how much a culprit may raise the others' p99.
+const fairLimit = 1.2
+
 // FairReport is what others noticed of each culprit.
 type FairReport struct {
 	Machine
@@ -68,6 +75,7 @@ type FairReport struct {
 	Rounds   int             `json:"rounds"`
 	Seconds  float64         `json:"seconds"`
 	Culprits []CulpritReport `json:"culprits"`
+	Goals    []Goal          `json:"goals,omitempty"` // none in a closed loop, whose latency is that of its own load
 }
 
 // CulpritReport compares the others with and without one culprit.
@@ -81,10 +89,13 @@ type CulpritReport struct {
 }
 
 // Clean reports whether none of the others' messages was lost, doubled, refused
-// or out of order, and every culprit did what it is there for.
+// or out of order, and every culprit did what it is there for. Its own messages may
+// be refused.
 func (r *FairReport) Clean() bool {
 	for _, c := range r.Culprits {
-		if !c.Without.Total.Clean() || !c.With.Total.Clean() || c.Did.Acts == 0 {
+		own := c.Did.Own
+		own.Refused = 0
+		if !c.Without.Total.Clean() || !c.With.Total.Clean() || c.Did.Acts == 0 || !own.Clean() {
 			return false
 		}
 	}
@@ -96,8 +107,10 @@ type fair struct {
 	FairConfig
 	dir    string
 	host   *child
-	target target
-	tokens []string // of the culprits
+	others map[string]target // by the kind of the agent that answers them
+	tokens []string          // of the culprits
+	keys   map[string]string // of their agents, by the culprit's name
+	agents map[string]*child // by their kind
 	runs   int
 }
 
@@ -108,7 +121,7 @@ func Fair(ctx context.Context, c FairConfig) (r FairReport, err error) {
 	if err := c.validate(); err != nil {
 		return r, err
 	}
-	f := &fair{FairConfig: c}
+	f := &fair{FairConfig: c, others: map[string]target{}, keys: map[string]string{}, agents: map[string]*child{}}
 	defer f.stop()
 	if err := f.start(ctx); err != nil {
 		return r, err
@@ -120,51 +133,11 @@ func Fair(ctx context.Context, c FairConfig) (r FairReport, err error) {
 			return r, fmt.Errorf("%s: %w", name, err)
 		}
 		r.Culprits = append(r.Culprits, one)
+		if f.Rate > 0 {
+			r.Goals = append(r.Goals, NewGoal(name, "p99 with ÷ without", true, fairLimit, one.Ratio))
+		}
 	}
 	return r, nil
-}
-
-func (f *fair) start(ctx context.Context) (err error) {
-	if f.dir, err = os.MkdirTemp(f.Dir, "pontoon-bench-"); err != nil {
-		return fmt.Errorf("make data directory: %w", err)
-	}
-	if f.host, err = startHost(ctx, f.Exe, f.dir); err != nil {
-		return err
-	}
-	victims, err := provision(ctx, f.host, "other", f.Conns)
-	if err != nil {
-		return err
-	}
-	f.target = target{"others", f.host.bridge(), victims, f.host.pid()}
-	f.Progress(fmt.Sprintf("making %d messages of history", f.History))
-	fill := Scenario{Conns: 1, Window: 64, Conversations: 1, Size: 200}
-	for _, name := range f.Culprits {
-		settings := map[string]any{"agent": "echo"}
-		if name == culpritFlood {
-			settings["rate_limit"] = culpritRate
-		}
-		tokens, err := provisionAs(ctx, f.host, name, 1, settings)
-		if err != nil {
-			return err
-		}
-		f.tokens = append(f.tokens, tokens[0])
-		if name != culpritHistory {
-			continue
-		}
-		if _, err := f.measure(ctx, target{name, f.host.bridge(), tokens, 0}, fill, span{maxDuration, f.History / 2, grace}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (f *fair) stop() {
-	if f.host != nil {
-		f.host.stop()
-	}
-	if f.dir != "" {
-		_ = os.RemoveAll(f.dir)
-	}
 }
 
 func (f *fair) measure(ctx context.Context, t target, s Scenario, d span) (Sample, error) {
@@ -175,20 +148,21 @@ func (f *fair) measure(ctx context.Context, t target, s Scenario, d span) (Sampl
 // compare measures in turns; what comes first changes with the round.
 func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, error) {
 	r := CulpritReport{Name: name}
+	others := f.others[culprits[name].others]
 	var with, without []Sample
 	var ratios, answers []float64
 	for round := range f.Rounds {
 		f.Progress(fmt.Sprintf("%s: round %d of %d", name, round+1, f.Rounds))
 		for turn := range 2 {
 			if (turn+round)%2 == 0 {
-				s, err := f.measure(ctx, f.target, f.scenario(), span{f.Duration, 0, grace})
+				s, err := f.measure(ctx, others, f.scenario(), span{f.Duration, 0, grace})
 				if err != nil {
 					return r, err
 				}
 				without = append(without, s)
 				continue
 			}
-			s, did, err := f.beside(ctx, i, name)
+			s, did, err := f.beside(ctx, i, name, others)
 			if err != nil {
 				return r, err
 			}
@@ -203,9 +177,19 @@ func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, 
 	return r, nil
 }
 
-// beside measures while a culprit is at it.
-func (f *fair) beside(ctx context.Context, i int, name string) (s Sample, did Deeds, err error) {
-	work, err := json.Marshal(culpritWork{Name: name, URL: f.host.url, Bridge: f.host.bridge(), Token: f.tokens[i], Channel: channelName(name, 0), Data: f.dir})
+// beside measures others while a culprit is at it.
+func (f *fair) beside(ctx context.Context, i int, name string, others target) (s Sample, did Deeds, err error) {
+	f.runs += culpritRuns
+	w := culpritWork{
+		Name: name, URL: f.host.url, Bridge: f.host.bridge(), Token: f.tokens[i], Channel: channelName(name, 0), Data: f.dir,
+		Key: f.keys[name], Run: f.runs - culpritRuns + 1, Queued: f.Queued,
+	}
+	if name == culpritDrain {
+		if _, err := fillBacklog(ctx, w.target(), ackedCulprit(), w.Run, w.Queued); err != nil {
+			return s, did, fmt.Errorf("fill the queue: %w", err)
+		}
+	}
+	work, err := json.Marshal(w)
 	if err != nil {
 		return s, did, fmt.Errorf("encode work: %w", err)
 	}
@@ -217,15 +201,30 @@ func (f *fair) beside(ctx context.Context, i int, name string) (s Sample, did De
 	if err := c.ready(ctx); err != nil {
 		return s, did, err
 	}
-	wait(ctx, c.ended, f.Duration) // a flood may send much before its limit counts
-	if s, err = f.measure(ctx, f.target, f.scenario(), span{f.Duration, 0, grace}); err != nil {
+	once := culprits[name].once
+	if !once {
+		wait(ctx, c.ended, f.Duration) // a flood may send much before its limit counts
+	}
+	if s, err = f.measure(ctx, others, f.scenario(), span{f.Duration, 0, grace}); err != nil {
 		return s, did, err
+	}
+	if once {
+		wait(ctx, c.ended, maxDuration)
 	}
 	c.stop()
 	if err := json.Unmarshal([]byte(c.said.String()), &did); err != nil {
 		return s, did, fmt.Errorf("culprit ended with: %s", c.said.String())
 	}
-	return s, did, nil
+	return s, did, f.held(ctx, name, &did)
+}
+
+// held asks the slow agent how many turns it had at once.
+func (f *fair) held(ctx context.Context, name string, did *Deeds) error {
+	if name != culpritSlow && name != culpritSlowBeside {
+		return nil
+	}
+	slow := &rest{base: f.agents[slowAgent].url, http: http.DefaultClient}
+	return slow.call(ctx, http.MethodGet, "", nil, &did.Held)
 }
 
 // Print writes the report for people.
@@ -237,11 +236,16 @@ func (r *FairReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%d adapters, %s; %d rounds of 2 × %gs, in turns without and with; median (min–max); µs\n\n",
 		r.Machine, r.Conns, load, r.Rounds, r.Seconds)
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(tab, "CULPRIT\tP99 WITH ÷ WITHOUT\tANSWERS/S WITH ÷ WITHOUT\tP99 WITHOUT\tP99 WITH\tP50 WITHOUT\tP50 WITH\tIT DID\tLOST\tTWICE\tDISORDER")
+	fmt.Fprintln(tab, "CULPRIT\tP99 WITH ÷ WITHOUT\tANSWERS/S WITH ÷ WITHOUT\tP99 WITHOUT\tP99 WITH\tP50 WITHOUT\tP50 WITH\tHOST CPU WITHOUT\tHOST CPU WITH\tIT DID\tLOST\tTWICE\tDISORDER")
 	for _, c := range r.Culprits {
 		t := c.With.Total
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", c.Name, c.Ratio.Show(2), c.Answers.Show(2), c.Without.P99.Show(0), c.With.P99.Show(0),
-			Number(c.Without.P50.Median, 0), Number(c.With.P50.Median, 0), c.Did, t.Lost, t.Duplicated, t.Disordered)
+		t.add(c.Did.Own)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", c.Name, c.Ratio.Show(2), c.Answers.Show(2), c.Without.P99.Show(0), c.With.P99.Show(0),
+			Number(c.Without.P50.Median, 0), Number(c.With.P50.Median, 0),
+			c.Without.ServerCPU.Show(1), c.With.ServerCPU.Show(1), c.Did, t.Lost, t.Duplicated, t.Disordered)
 	}
-	return tab.Flush()
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	return PrintGoals(w, r.Goals)
 }

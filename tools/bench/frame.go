@@ -92,6 +92,9 @@ func clientHeader(size int) []byte {
 	return append(h, 0, 0, 0, 0)
 }
 
+// clientFrame is a payload as a text frame.
+func clientFrame(payload []byte) []byte { return append(clientHeader(len(payload)), payload...) }
+
 // message is the frame of a sequence number, good until the next call.
 func (t *template) message(seq int) []byte {
 	for _, at := range t.seqAt {

@@ -222,6 +222,9 @@ func (p *peer) next(quota int) error {
 	return err
 }
 
+// notTaken is in an acknowledgement that refuses a message.
+var notTaken = []byte(`"ok":false`)
+
 // take reads one frame and counts it; seq is -1 unless it is the first answer
 // to a message.
 func (p *peer) take(st *stage) (seq int, err error) {
@@ -230,7 +233,7 @@ func (p *peer) take(st *stage) (seq int, err error) {
 		return -1, err
 	}
 	kind := value(frame, keyType)
-	if wire.Type(kind) == wire.TypeError {
+	if wire.Type(kind) == wire.TypeError || wire.Type(kind) == wire.TypeMessageAck && bytes.Contains(frame, notTaken) {
 		if p.refused++; p.refusal == "" {
 			p.refusal = string(bytes.ToValidUTF8(frame[:min(len(frame), 200)], nil))
 		}

@@ -36,25 +36,55 @@ func (r *rest) call(ctx context.Context, method, path string, in, out any) error
 		}
 		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, r.base+path, body)
+	answer, err := r.ask(ctx, method, path, body)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+r.key)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := r.http.Do(req)
-	if err != nil {
-		return fmt.Errorf("call host: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode >= 300 {
-		b, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return fmt.Errorf("call host: %s %s answered %s: %s", method, path, resp.Status, b)
-	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+	defer func() { _ = answer.Close() }()
+	if err := json.NewDecoder(answer).Decode(out); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
 	return nil
+}
+
+// get asks for what is no JSON, or too much of it. The caller closes the answer.
+func (r *rest) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	return r.ask(ctx, http.MethodGet, path, nil)
+}
+
+// ask makes a request; the caller closes the answer.
+func (r *rest) ask(ctx context.Context, method, path string, body io.Reader) (io.ReadCloser, error) {
+	req, err := r.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := r.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("call host: %w", err)
+	}
+	if resp.StatusCode >= 300 {
+		defer func() { _ = resp.Body.Close() }()
+		b, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
+		return nil, fmt.Errorf("call host: %s %s answered %s: %s", method, path, resp.Status, b)
+	}
+	return resp.Body, nil
+}
+
+func (r *rest) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.base+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Authorization", "Bearer "+r.key)
+	req.Header.Set("Content-Type", "application/json")
+	return req, nil
+}
+
+// newAgent makes an agent known to the host, and returns its key if it has one.
+func (r *rest) newAgent(ctx context.Context, name, kind string, config map[string]any) (key string, err error) {
+	var made struct{ Key string }
+	err = r.call(ctx, http.MethodPost, "/agents", map[string]any{"name": name, "kind": kind, "config": config}, &made)
+	return made.Key, err
 }
 
 // provisioners make channels at the same time, which share commits.

@@ -23,18 +23,18 @@ func (t *talker) start(ctx context.Context, api *rest, host *child, kind string)
 	case "webhook":
 		config, stop = serveAgent(t.hooks)
 	}
-	var made struct{ Key string }
-	if err := api.call(ctx, http.MethodPost, "/agents", map[string]any{"name": "bench-" + kind, "kind": kind, "config": config}, &made); err != nil {
+	key, err := api.newAgent(ctx, agentName(kind), kind, config)
+	if err != nil {
 		stop()
 		return nil, err
 	}
 	if kind != "websocket" {
 		return stop, nil
 	}
-	if stop, err = t.dialIn(ctx, host.url, made.Key); err != nil {
+	if stop, err = t.dialIn(ctx, host.url, key); err != nil {
 		return nil, err
 	}
-	if err := api.present(ctx, "bench-"+kind); err != nil {
+	if err := api.present(ctx, agentName(kind)); err != nil {
 		stop()
 		return nil, err
 	}
