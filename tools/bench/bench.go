@@ -262,7 +262,11 @@ func (b *bed) start(ctx context.Context) (stop func(), err error) {
 			return stop, fmt.Errorf("make data directory: %w", err)
 		}
 		stops = append(stops, func() { _ = os.RemoveAll(b.dir) })
-		h, err := startHost(ctx, b.Exe, b.dir, profiled(b.Profile)...)
+		profile, err := profiled(b.Profile)
+		if err != nil {
+			return stop, err
+		}
+		h, err := startHost(ctx, b.Exe, b.dir, profile...)
 		if err != nil {
 			return stop, err
 		}

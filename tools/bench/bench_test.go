@@ -174,6 +174,24 @@ func TestLoadIsRefused(t *testing.T) {
 	}
 }
 
+// The plugins of whoever started a measurement are no part of it: a host that read this
+// file would not start.
+func TestHostRunsNoForeignPlugins(t *testing.T) {
+	program, dir := exe(t), t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("plugins.yaml", []byte("plugins: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("data", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	host, err := startHost(t.Context(), program, "data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.stop()
+}
+
 func TestIdle(t *testing.T) {
 	r, err := Idle(t.Context(), IdleConfig{Exe: exe(t), Dir: t.TempDir(), Adapters: 30})
 	if err != nil {

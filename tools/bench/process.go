@@ -89,8 +89,17 @@ func startHost(ctx context.Context, exe, data string, flags ...string) (*child, 
 	return c, c.readyOrKill(ctx)
 }
 
+// spawnHost starts a host in its data directory: where this program was started there
+// may be a plugins.yaml, whose plugins would run beside what is measured.
 func spawnHost(exe, data string, flags ...string) (*child, error) {
-	c, err := spawn(exe, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return nil, fmt.Errorf("find data directory: %w", err)
+	}
+	cmd := exec.Command(exe, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
+	cmd.Dir = data
+	bindToParent(cmd)
+	c, err := start(cmd)
 	if err == nil {
 		c.data = data
 	}
@@ -98,11 +107,12 @@ func spawnHost(exe, data string, flags ...string) (*child, error) {
 }
 
 // profiled are the flags of a host that leaves its profiles in dir; "" = none.
-func profiled(dir string) []string {
+func profiled(dir string) ([]string, error) {
 	if dir == "" {
-		return nil
+		return nil, nil
 	}
-	return []string{"--profile", dir}
+	dir, err := filepath.Abs(dir) // the host's working directory is another
+	return []string{"--profile", dir}, err
 }
 
 func startRaw(ctx context.Context) (*child, error) {
