@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,16 +51,18 @@ var culprits = map[string]culprit{
 
 // Deeds are what a culprit did.
 type Deeds struct {
-	Acts   int   `json:"acts"`           // frames sent, pages or files read, streams opened, messages taken
-	Back   int   `json:"back"`           // answers, drafts or lines that came back, where they are looked at
-	Held   int   `json:"held,omitempty"` // turns that its agent had at once, at most
-	Closed int   `json:"closed"`         // how often the host closed its connection
-	Own    Count `json:"own,omitzero"`   // its own messages, where they are followed to their end
+	Acts   int       `json:"acts"`                   // frames sent, pages or files read, streams opened, messages taken
+	Back   int       `json:"back"`                   // answers, drafts or lines that came back, where they are looked at
+	Held   int       `json:"held,omitempty"`         // turns that its agent had at once, at most
+	Closed int       `json:"closed"`                 // how often the host closed its connection
+	Own    Count     `json:"own,omitzero"`           // its own messages, where they are followed to their end
+	Took   []float64 `json:"took_seconds,omitempty"` // each time, of one that ends by itself: the measurement should not outlast it
 }
 
 func (d *Deeds) add(o Deeds) {
 	d.Acts, d.Back, d.Closed, d.Held = d.Acts+o.Acts, d.Back+o.Back, d.Closed+o.Closed, max(d.Held, o.Held)
 	d.Own.add(o.Own)
+	d.Took = append(d.Took, o.Took...)
 }
 
 func (d Deeds) String() string {
@@ -69,6 +72,10 @@ func (d Deeds) String() string {
 	}
 	if d.Held > 0 {
 		s += Number(float64(d.Held), 0) + " at once, "
+	}
+	if len(d.Took) > 0 {
+		took := SpreadOf(slices.Clone(d.Took))
+		s += "in " + took.Show(2) + " s, "
 	}
 	return s + "closed " + Number(float64(d.Closed), 0) + "×"
 }

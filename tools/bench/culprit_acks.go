@@ -54,7 +54,7 @@ func insist(ctx context.Context, w culpritWork, s Scenario, did *Deeds) error {
 
 // drainQueue comes back to what waits, and takes all of it, also after ctx has ended.
 func drainQueue(_ context.Context, w culpritWork, did *Deeds) error {
-	b := &backlog{t: w.target(), s: ackedCulprit()}
+	b, began := &backlog{t: w.target(), s: ackedCulprit()}, now()
 	if err := b.attach(context.Background(), w.Run); err != nil {
 		return err
 	}
@@ -63,6 +63,6 @@ func drainQueue(_ context.Context, w culpritWork, did *Deeds) error {
 	if err := b.take(w.Queued, drainPatience); err != nil {
 		return fmt.Errorf("after %d of %d answers: %w", b.peer.answered, w.Queued, err)
 	}
-	did.Acts, did.Own = b.peer.answered, b.peer.count()
+	did.Acts, did.Own, did.Took = b.peer.answered, b.peer.count(), []float64{(now() - began).Seconds()}
 	return nil
 }

@@ -50,7 +50,7 @@ func checkDeeds(t *testing.T, c CulpritReport) {
 	case culpritFloodAgent:
 		ok = did.Held == agentwire.Window && did.Back > 0
 	case culpritDrain:
-		ok = did.Own == Count{Sent: 300, Answered: 300}
+		ok = did.Own == Count{Sent: 300, Answered: 300} && len(did.Took) == 1
 	case culpritExport:
 		ok = did.Back >= 50
 	}
