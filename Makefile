@@ -52,13 +52,13 @@ size: build
 needs:
 	tools/needs/install.sh
 
-# Without what builds the host or starts browsers, interpreters or servers of others, which is in these
-# packages, and without the race detector, vet and tables for debuggers. PATH has nothing but Go, so that a test
-# which needs more fails here, and does not hide.
-END_TO_END := host/cmd/pontoon|tools/bench|host/internal/(console|browser|supervisor/.*)|adapters/.*
+# Without what builds the host, links gRPC or starts browsers, interpreters or servers of others, which is in
+# these packages, and without the race detector, vet and tables for debuggers. PATH has nothing but Go, so that a
+# test which needs more fails here, and does not hide. -p 4: some packages wait most of their time.
+END_TO_END := host/cmd/pontoon|tools/bench|host/internal/(console|browser|plugin|supervisor/.*)|sdk/(plugin|transport/grpcconn)|adapters/.*
 quick:
 	packages=$$($(GO) list ./... | grep -vE '/($(END_TO_END))$$') && \
-	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -short -vet=off -ldflags='-s -w' $$packages
+	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -p 4 -short -vet=off -ldflags='-s -w' $$packages
 
 # What is built with the race detector is told not to look at each byte that encoding/json
 # reads, which took most of what large frames cost. -l: the calls into reflect, by which

@@ -25,6 +25,7 @@ type queue struct {
 	lanes   map[string]*lane // by conversation
 	flights map[ledger.MessageID]*flight
 	aloft   int                           // bytes in flight, roughly
+	rising  int                           // likewise, of what is being committed as sent: it is offered in one go
 	taking  map[ledger.MessageID]*laneJob // taken from their lanes, and not committed as sent
 	ready   []*lane                       // that may have something to send
 	loaded  bool                          // the lanes hold all that is queued

@@ -81,13 +81,29 @@ func (c *Channel) drainOnce() error {
 			return err
 		}
 		last = page[len(page)-1].ID
-		if err := c.takePage(page); err != nil {
-			return err
-		}
-		if err := c.roomForMore(); err != nil {
-			return err
+		for len(page) > 0 {
+			if err := c.roomForMore(); err != nil {
+				return err
+			}
+			n := together(page)
+			if err := c.takePage(page[:n]); err != nil {
+				return err
+			}
+			page = page[n:]
 		}
 	}
+}
+
+// together is how many of the messages are committed as sent at once: of large ones
+// fewer than there are, and at least one.
+func together(page []ledger.Entry) int {
+	size := 0
+	for i := range page {
+		if size += len(page[i].Text) + len(page[i].Parts); size > maxRising && i > 0 {
+			return i
+		}
+	}
+	return len(page)
 }
 
 // takePage moves queued messages to sent, in the database first, and delivers

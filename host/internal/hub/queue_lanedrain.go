@@ -7,9 +7,8 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
-// maxReadBytes is where a batch of messages that are read from the queue ends: with what
-// a port with room may hold already, less than makes it close.
-const maxReadBytes = 2 << 20
+// maxReadBytes is where a batch of messages that are read from the queue ends.
+const maxReadBytes = 1 << 20
 
 // drainLanes sends what waits in the lanes, until nothing may be taken any more.
 func (c *Channel) drainLanes(a *Attachment) error {
@@ -17,14 +16,14 @@ func (c *Channel) drainLanes(a *Attachment) error {
 		return err
 	}
 	for {
+		if err := c.roomForMore(); err != nil {
+			return err
+		}
 		jobs, err := c.takeJobs(a)
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
 		if err := c.beginAll(jobs); err != nil {
-			return err
-		}
-		if err := c.roomForMore(); err != nil {
 			return err
 		}
 	}

@@ -77,8 +77,14 @@ type laneJob struct {
 	o    *outgoing // nil = it is to be read
 }
 
+// maxRising bounds what is committed as sent at once, in bytes: with what a port that
+// has room may hold already, it must be less than makes it close.
+const maxRising = 2 << 20
+
 // full reports whether no more may be taken from lanes for now.
-func (q *queue) full() bool { return len(q.flights)+len(q.taking) >= maxFlights }
+func (q *queue) full() bool {
+	return len(q.flights)+len(q.taking) >= maxFlights || q.rising >= maxRising
+}
 
 // take takes a lane's first message, if it may fly now; nil = none.
 func (q *queue) take(l *lane) *laneJob {
@@ -175,9 +181,16 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 	t := ledger.Settlement{
 		ID: j.id, State: row.State, Reason: row.Reason, Notes: row.Notes, Tracked: row.State == ledger.Sent, Tries: int(m.Tries), Frame: int(m.Frame),
 	}
+	size := j.o.parcel.Size
+	q.rising += size
 	q.c.hub.Store.Append(&ledger.Unit{Conversation: j.conv.Conversation, Settle: []ledger.Settlement{t}}, func(r ledger.Result) {
 		ch := q.c.lock()
+		wasFull := ch.queue.rising >= maxRising
+		ch.queue.rising -= size
 		ch.queue.taken(j, t, r)
+		if wasFull && ch.queue.rising < maxRising && len(ch.queue.ready) > 0 {
+			ch.queue.drain()
+		}
 		ch.unlock()
 	})
 }
