@@ -80,7 +80,7 @@ func (q *queue) forget(l *lane) {
 // committed; false if the message must wait, such as for one that was taken and whose
 // own commit has not begun.
 func (q *queue) reserve(conv *conversation, o *outgoing) bool {
-	if !q.loaded {
+	if !q.loaded || q.requeuing > 0 {
 		return false
 	}
 	l := q.laneOf(conv)
@@ -99,7 +99,13 @@ func (q *queue) launch(o *outgoing) {
 		q.settle(l.conv, p.ID, ledger.Queued, "")
 		return
 	}
-	if !l.Start(p.ID) { // older ones wait by now
+	if q.requeuing > 0 { // older ones are on their way back
+		l.Release()
+		q.settle(l.conv, p.ID, ledger.Queued, "")
+		q.forget(l)
+		return
+	}
+	if !l.Start(p.ID) { // or wait by now
 		q.settle(l.conv, p.ID, ledger.Queued, "")
 		return
 	}
@@ -336,6 +342,11 @@ func (q *queue) ground() {
 		delete(q.lanes, key)
 		q.release(l.conv)
 	}
+	// What is being committed as sent goes back once it is, and comes before all others.
+	q.requeuing += q.begun
+	q.requeued = q.requeued || q.begun > 0
+	q.begun = 0
+	q.fleet++
 	clear(q.taking)
 	q.unkeepAll()
 	q.loaded, q.ready = false, nil

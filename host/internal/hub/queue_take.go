@@ -75,6 +75,8 @@ type laneJob struct {
 	id   ledger.MessageID
 	view wire.View // the attachment's
 	o    *outgoing // nil = it is to be read
+
+	fleet int // see queue, when its commit began
 }
 
 // maxRising bounds what is committed as sent at once, in bytes: with what a port that
@@ -94,7 +96,7 @@ func (q *queue) take(l *lane) *laneJob {
 	}
 	l.conv.held++
 	a := q.taker()
-	j := &laneJob{l, a, l.conv, m.ID, a.view, q.unkeep(m.ID)}
+	j := &laneJob{l: l, a: a, conv: l.conv, id: m.ID, view: a.view, o: q.unkeep(m.ID)}
 	q.taking[m.ID] = j
 	return j
 }
@@ -183,16 +185,29 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 	}
 	size := j.o.parcel.Size
 	q.rising += size
+	q.begun++
+	j.fleet = q.fleet
 	q.c.hub.Store.Append(&ledger.Unit{Conversation: j.conv.Conversation, Settle: []ledger.Settlement{t}}, func(r ledger.Result) {
 		ch := q.c.lock()
 		wasFull := ch.queue.rising >= maxRising
 		ch.queue.rising -= size
 		ch.queue.taken(j, t, r)
+		ch.queue.ends(j)
 		if wasFull && ch.queue.rising < maxRising && len(ch.queue.ready) > 0 {
 			ch.queue.drain()
 		}
 		ch.unlock()
 	})
+}
+
+// ends counts the end of a job's commit.
+func (q *queue) ends(j *laneJob) {
+	if j.fleet == q.fleet {
+		q.begun--
+		return
+	}
+	q.requeuing-- // see ground
+	q.drain()
 }
 
 // taken goes on with a message whose commit is over.

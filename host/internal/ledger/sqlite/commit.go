@@ -153,6 +153,7 @@ func (w *writer) transact(units []unit) error {
 
 func (w *writer) insert(units []unit) error {
 	w.inserts.n, w.inserts.last = 0, 0
+	clear(w.relisted)
 	for _, u := range units {
 		c := u.conversation()
 		if w.inserts.single {
@@ -309,12 +310,13 @@ func tries(t ledger.Settlement) int64 {
 // list puts a message on the pending list, or takes it off.
 func (w *writer) list(t ledger.Settlement, channel int64) error {
 	if t.State != ledger.Queued && !t.Tracked {
-		if w.unfinished.unlisted(t.ID) {
+		if !w.relisted[t.ID] && w.unfinished.unlisted(t.ID) {
 			return nil
 		}
 		w.unpend.int(int64(t.ID))
 		return w.unpend.run()
 	}
+	w.relisted[t.ID] = true
 	w.pend.int(int64(t.ID))
 	w.pend.int(channel)
 	w.pend.int(int64(t.Frame))

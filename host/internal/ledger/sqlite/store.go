@@ -159,7 +159,7 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 
 	s.open = &unfinished{ids: map[ledger.MessageID]listed{}}
 	s.w = &writer{
-		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ledger.IDs{Now: s.now}, names: o.Names, ahead: map[platformKey]bool{},
+		wake: make(chan struct{}, 1), unfinished: s.open, admin: s.runAdmin, now: s.now, ids: ledger.IDs{Now: s.now}, names: o.Names, ahead: map[platformKey]bool{}, relisted: map[ledger.MessageID]bool{},
 		health: health{log: s.log, dir: filepath.Dir(path), path: path, file: made, failed: make(chan error, 1)},
 	}
 	s.w.stats.Batch.OfSizes()

@@ -321,3 +321,30 @@ func eventually(t testing.TB, ok func() bool) {
 	t.Helper()
 	await.Until(t, "what the line above waits for", ok)
 }
+
+// A message in flight that goes back to the queue and is delivered after all, in one
+// commit, does not stay on the pending list.
+func TestBackAndDeliveredTogether(t *testing.T) {
+	s := opened(t)
+	ch, tail := newChannel(t, s, "a")
+	c := recalled(t, s, tail, "c")
+	sent := &ledger.Unit{Conversation: c, Out: []ledger.Row{{Direction: ledger.Out, State: ledger.Sent, Tracked: true, Text: "in flight"}}}
+	if err := commit(s, sent); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 2)
+	err := s.change(func(*db.Queries) error { // what is appended meanwhile is committed together
+		for _, state := range []ledger.State{ledger.Queued, ledger.Delivered} {
+			s.Append(&ledger.Unit{Conversation: c, Settle: []ledger.Settlement{{ID: sent.Out[0].ID, State: state}}}, func(r ledger.Result) { done <- r.Err })
+		}
+		return nil
+	})
+	for _, err := range []error{err, <-done, <-done} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := s.CountPending(t.Context(), ch.Key); n != 0 || err != nil {
+		t.Errorf("%d wait, %v", n, err)
+	}
+}

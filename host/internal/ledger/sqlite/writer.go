@@ -37,8 +37,9 @@ type writer struct {
 	updateConversation   *stmt
 	moveConversation     *stmt
 	unfinished           *unfinished
-	busy                 []*conversation // touched by this batch
-	chains               []*chain        // touched by this batch
+	relisted             map[ledger.MessageID]bool // put on the pending list by this transaction, of which unfinished does not know yet
+	busy                 []*conversation           // touched by this batch
+	chains               []*chain                  // touched by this batch
 	admin                func(context.Context, func(*db.Queries) error) error
 	health               // of the disk
 	pulse                pulse
