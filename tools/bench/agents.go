@@ -22,6 +22,9 @@ const agentKey = "PONTOON_BENCH_AGENT_KEY"
 // agentName is the host's name of such an agent.
 func agentName(kind string) string { return "bench-" + kind }
 
+// onLoopback is the config of an agent that the host dials on this machine.
+func onLoopback(url string) map[string]any { return map[string]any{"url": url, "allow_private": true} }
+
 // startAgent runs an agent and makes it known to the host. stop must be called.
 func startAgent(ctx context.Context, host *child, kind string) (c *child, err error) {
 	api, err := host.rest()
@@ -37,7 +40,7 @@ func startAgent(ctx context.Context, host *child, kind string) (c *child, err er
 		if err != nil {
 			return nil, err
 		}
-		config = map[string]any{"url": c.url, "allow_private": true}
+		config = onLoopback(c.url)
 	}
 	as := kind
 	if kind == slowAgent {
@@ -76,6 +79,9 @@ func serveAgentRole(ctx context.Context, args []string, w io.Writer) error {
 		}
 		fmt.Fprintf(w, "Agent%s%s\n", listensOn, args[1])
 		return a.Run(ctx)
+	}
+	if args[0] == kindBridle && len(args) == 3 {
+		return serveBridle(ctx, args[1], args[2], w)
 	}
 	handler, ok := map[string]http.HandlerFunc{"webhook": answerHook, "agui": answerRun, slowAgent: new(slow).answer}[args[0]]
 	if !ok {

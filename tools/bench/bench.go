@@ -37,11 +37,13 @@ type Scenario struct {
 	Window        int     `json:"in_flight"`     // of each connection; without meaning in an open loop
 	Conversations int     `json:"conversations"` // of each connection
 	Size          int     `json:"frame_bytes"`
-	Turns         bool    `json:"turns,omitempty"` // the agent is reached only after the commit of the question
-	Acks          int     `json:"acks,omitempty"`  // the adapter acknowledges, and has so many messages of a conversation in flight; 0 = it does not
-	Agent         string  `json:"agent,omitempty"` // the kind of the agent that answers, see AgentKinds; "" = the built-in echo
-	Rate          float64 `json:"rate,omitempty"`  // open loop: frames a second over all connections; 0 = closed loop
-	Label         string  `json:"label,omitempty"` // its name, where the shape alone does not say what is measured
+	Turns         bool    `json:"turns,omitempty"`   // the agent is reached only after the commit of the question
+	Acks          int     `json:"acks,omitempty"`    // the adapter acknowledges, and has so many messages of a conversation in flight; 0 = it does not
+	Agent         string  `json:"agent,omitempty"`   // the kind of the agent that answers, see AgentKinds; "" = the built-in echo
+	Agents        int     `json:"agents,omitempty"`  // of a kind, among which the connections are divided; 0 = one
+	Readers       int     `json:"readers,omitempty"` // of the event stream beside the load
+	Rate          float64 `json:"rate,omitempty"`    // open loop: frames a second over all connections; 0 = closed loop
+	Label         string  `json:"label,omitempty"`   // its name, where the shape alone does not say what is measured
 }
 
 // DefaultScenarios are what a bare run measures: first the paths that adapters and

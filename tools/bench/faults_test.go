@@ -87,7 +87,7 @@ func TestFaultsOfAServerAreSeen(t *testing.T) {
 				return []string{send(in), `{"type":"send","reply_ctx":"000009-00000-000000000"}`, `{"type":"send","reply_ctx":null}`}
 			}
 			return []string{send(in)}
-		}, Count{Sent: 10, Answered: 10, Stray: 2}},
+		}, Count{Sent: 10, Answered: 10, Stray: 2, Refusal: `a stray answer: {"type":"send","reply_ctx":"000009-00000-000000000"}`}},
 		"refused": {func(n int, in *wire.Inbound) []string {
 			if n == 9 {
 				return []string{`{"type":"error","code":"rate_limited"}`}

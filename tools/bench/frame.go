@@ -24,24 +24,63 @@ const turnPrefix = "!turn "
 
 const padding = "the quick brown fox jumps over the lazy dog "
 
+// idOf is the id of a message of a connection.
+func idOf(run, conn, seq int) string {
+	return fmt.Sprintf("%0*d-%0*d-%0*d", runDigits, run, connDigits, conn, seqDigits, seq)
+}
+
+// stamped is text that has the id of a message in it, once or more often.
+type stamped struct {
+	text   []byte
+	prefix []byte // of every id
+	seqAt  []int  // where the sequence is written
+}
+
+// stampedWith is text that has this id in it now.
+func stampedWith(text []byte, id string) stamped {
+	s := stamped{text: text, prefix: []byte(id[:idLen-seqDigits])}
+	for at := 0; ; {
+		next := bytes.Index(text[at:], []byte(id))
+		if next < 0 {
+			return s
+		}
+		at += next + idLen
+		s.seqAt = append(s.seqAt, at-seqDigits)
+	}
+}
+
+// of is the text of a sequence number, good until the next call.
+func (s *stamped) of(seq int) []byte {
+	for _, at := range s.seqAt {
+		putDigits(s.text[at:at+seqDigits], seq)
+	}
+	return s.text
+}
+
+// sequence reads an id; false if it is not one of this text.
+func (s *stamped) sequence(id []byte) (int, bool) {
+	if len(id) != idLen || !bytes.HasPrefix(id, s.prefix) {
+		return 0, false
+	}
+	return digits(id[idLen-seqDigits:])
+}
+
 // template makes the message frames of one connection. Sequence numbers count
 // from 0; the conversations take turns.
 type template struct {
 	conn          int
 	conversations int
-	frame         []byte // with the WebSocket header and a mask of zeros
+	stamped              // the frame, with the WebSocket header and a mask of zeros
 	header        int    // its length
-	text          string // with sequence 0
+	said          string // the message's text with sequence 0
 	idAt          int    // where the id begins in it
-	prefix        []byte // of every id
-	seqAt         []int  // where the sequence is written
 	convAt        [2]int
 }
 
 // newTemplate makes frames of size bytes of JSON.
 func newTemplate(run, conn int, s Scenario) (*template, error) {
 	t := &template{conn: conn, conversations: s.Conversations}
-	id := fmt.Sprintf("%0*d-%0*d-%0*d", runDigits, run, connDigits, conn, seqDigits, 0)
+	id := idOf(run, conn, 0)
 	conv := fmt.Sprintf("b%0*d-%0*d", connDigits, conn, convDigits, 0)
 	in := wire.Inbound{
 		Type: wire.TypeMessage, UserID: "user-1", UserName: "Bench", Text: id,
@@ -60,18 +99,11 @@ func newTemplate(run, conn int, s Scenario) (*template, error) {
 	if spare > 0 {
 		in.Text += " " + string(bytes.Repeat([]byte(padding), spare/len(padding)+1)[:spare-1])
 	}
-	t.text, t.idAt, t.prefix = in.Text, strings.Index(in.Text, id), []byte(id[:idLen-seqDigits])
-	t.frame = in.Append(clientHeader(s.Size))
-	t.header = len(t.frame) - s.Size
-	for at := 0; ; {
-		next := bytes.Index(t.frame[at:], []byte(id))
-		if next < 0 {
-			break
-		}
-		at += next + idLen
-		t.seqAt = append(t.seqAt, at-seqDigits)
-	}
-	t.convAt = [2]int{bytes.Index(t.frame, []byte(conv)) + len(conv) - convDigits, bytes.LastIndex(t.frame, []byte(conv)) + len(conv) - convDigits}
+	t.said, t.idAt = in.Text, strings.Index(in.Text, id)
+	frame := in.Append(clientHeader(s.Size))
+	t.stamped = stampedWith(frame, id)
+	t.header = len(frame) - s.Size
+	t.convAt = [2]int{bytes.Index(frame, []byte(conv)) + len(conv) - convDigits, bytes.LastIndex(frame, []byte(conv)) + len(conv) - convDigits}
 	return t, nil
 }
 
@@ -97,30 +129,20 @@ func clientFrame(payload []byte) []byte { return append(clientHeader(len(payload
 
 // message is the frame of a sequence number, good until the next call.
 func (t *template) message(seq int) []byte {
-	for _, at := range t.seqAt {
-		putDigits(t.frame[at:at+seqDigits], seq)
-	}
+	frame := t.of(seq)
 	if t.conversations > 1 {
 		for _, at := range t.convAt {
-			putDigits(t.frame[at:at+convDigits], seq%t.conversations)
+			putDigits(frame[at:at+convDigits], seq%t.conversations)
 		}
 	}
-	return t.frame
+	return frame
 }
 
 // textOf is the text of a sequence number.
 func (t *template) textOf(seq int) string {
-	b := []byte(t.text)
+	b := []byte(t.said)
 	putDigits(b[t.idAt+idLen-seqDigits:t.idAt+idLen], seq)
 	return string(b)
-}
-
-// sequence reads an id; false if it is not one of this template.
-func (t *template) sequence(id []byte) (int, bool) {
-	if len(id) != idLen || !bytes.HasPrefix(id, t.prefix) {
-		return 0, false
-	}
-	return digits(id[idLen-seqDigits:])
 }
 
 func putDigits(dst []byte, n int) {
@@ -144,6 +166,7 @@ var (
 	keyType      = []byte(`"type"`)
 	keyReplyCtx  = []byte(`"reply_ctx"`)
 	keyMessageID = []byte(`"message_id"`)
+	keyText      = []byte(`"text"`)
 )
 
 // value finds a string field by its quoted key without reading the rest of the

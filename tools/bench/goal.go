@@ -23,8 +23,11 @@ type goal struct {
 	found   func(TargetReport) *Spread
 }
 
-func throughputOf(limit float64) goal {
-	return goal{"throughput ÷ raw", false, limit, func(t TargetReport) *Spread { return t.Ratio }}
+func throughputOf(limit float64) goal { return throughputTo("raw", limit) }
+
+// throughputTo is throughputOf beside another base.
+func throughputTo(base string, limit float64) goal {
+	return goal{"throughput ÷ " + base, false, limit, func(t TargetReport) *Spread { return t.Ratio }}
 }
 
 func cpuOf(limit float64) goal {

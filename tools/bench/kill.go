@@ -144,7 +144,7 @@ func (t *torture) round(ctx context.Context, round int) (KillReport, error) {
 	if err != nil {
 		return r, err
 	}
-	finished, _ := runPeers(b.peers, new(stage), span{}) // their errors are the kill's
+	finished, _ := runClients(b.peers, new(stage), span{}) // their errors are the kill's
 	wait(ctx, finished, killEarliest+rand.N(killLatest-killEarliest))
 	host.kill()
 	t.kills++

@@ -59,6 +59,17 @@ func (s span) quota(conn, conns int) int {
 	return max(n, 1)
 }
 
+// client is one connection that puts load on a server.
+type client interface {
+	// run asks until the stage is over or quota were asked (0 = no quota), and
+	// returns when all is answered.
+	run(st *stage, quota int) error
+	// until bounds how long run waits for answers. It may be called while run is at work.
+	until(at time.Time)
+	// seen is what was counted, and may be read when run has returned.
+	seen() *tally
+}
+
 // measure puts one scenario's load on a target once. A connection that breaks
 // is an error; an answer that does not come is counted.
 func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample, error) {
@@ -67,15 +78,20 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	if err != nil {
 		return Sample{}, err
 	}
-	st := &stage{peers: len(peers), began: now()}
-	if s.Rate > 0 {
-		st.interval = time.Duration(float64(len(peers)) / s.Rate * float64(time.Second))
+	return drive(ctx, t, peers, s.Rate, d)
+}
+
+// drive lets all clients ask for as long as d says, in an open loop if there is a rate.
+func drive[C client](ctx context.Context, t target, clients []C, rate float64, d span) (Sample, error) {
+	st := &stage{peers: len(clients), began: now()}
+	if rate > 0 {
+		st.interval = time.Duration(float64(len(clients)) / rate * float64(time.Second))
 	}
 	if d.messages > 0 {
 		st.at.Store(stageMeasure)
 	}
 	before, began := usageOf(t.pid), now()
-	finished, errs := runPeers(peers, st, d)
+	finished, errs := runClients(clients, st, d)
 	if d.messages == 0 {
 		wait(ctx, finished, min(warmup, d.duration/4))
 		before, began = usageOf(t.pid), now()
@@ -85,8 +101,8 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 	after, took := usageOf(t.pid), now()-began
 	ended := now()
 	st.at.Store(stageOver)
-	for _, p := range peers {
-		_ = p.conn.SetDeadline(time.Now().Add(d.grace))
+	for _, c := range clients {
+		c.until(time.Now().Add(d.grace))
 	}
 	<-finished
 	if err := ctx.Err(); err != nil {
@@ -98,32 +114,26 @@ func measure(ctx context.Context, t target, s Scenario, run int, d span) (Sample
 			continue
 		}
 		if !errors.As(err, &timeout) || !timeout.Timeout() {
-			return Sample{}, fmt.Errorf("%s, connection %d, after %d answers: %w", t.name, i, peers[i].answered, err)
+			return Sample{}, fmt.Errorf("%s, connection %d, after %d answers: %w", t.name, i, clients[i].seen().answered, err)
 		}
-		if p := peers[i]; p.refusal == "" {
+		if p := clients[i].seen(); p.refusal == "" {
 			p.refusal = fmt.Sprintf("connection %d: no answer to %d messages, given up %s after the end: %v", i, p.open(), now()-ended, err)
 		}
 	}
-	return sampleOf(talliesOf(peers), took, before, after), nil
+	return sampleOf(talliesOf(clients), took, before, after), nil
 }
 
-// runPeers starts the connections' loops; their errors may be read when
+// runClients starts the connections' loops; their errors may be read when
 // finished is closed.
-func runPeers(peers []*peer, st *stage, d span) (finished chan struct{}, errs []error) {
-	errs = make([]error, len(peers))
+func runClients[C client](clients []C, st *stage, d span) (finished chan struct{}, errs []error) {
+	errs = make([]error, len(clients))
 	finished = make(chan struct{})
 	var wg sync.WaitGroup
-	for i, p := range peers {
-		quota := d.quota(i, len(peers))
-		wg.Go(func() {
-			if st.interval > 0 {
-				errs[i] = p.paced(st, quota)
-			} else {
-				errs[i] = p.closed(st, quota)
-			}
-		})
+	for i, c := range clients {
+		quota := d.quota(i, len(clients))
+		wg.Go(func() { errs[i] = c.run(st, quota) })
 	}
-	go func() { // measure waits for finished
+	go func() { // drive waits for finished
 		wg.Wait()
 		close(finished)
 	}()
@@ -208,10 +218,11 @@ func usageOf(pid int) usage {
 	return u
 }
 
-func talliesOf(peers []*peer) []*tally {
-	all := make([]*tally, len(peers))
-	for i, p := range peers {
-		all[i] = &p.tally
+// talliesOf is what clients have counted.
+func talliesOf[C client](clients []C) []*tally {
+	all := make([]*tally, len(clients))
+	for i, c := range clients {
+		all[i] = c.seen()
 	}
 	return all
 }

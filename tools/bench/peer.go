@@ -41,6 +41,7 @@ type peer struct {
 	*template
 	tally
 	slots []slot // of the messages in flight, by sequence
+	says  bool   // an answer counts if it says what was asked: else it is a notice of the host, whose agent failed
 	acks  bool   // it acknowledges …
 	ack   []byte // … with this frame
 	done  atomic.Bool
@@ -164,10 +165,26 @@ func newPeer(ctx context.Context, t target, s Scenario, run, conn int) (*peer, e
 		return nil, fmt.Errorf("%s, connection %d: %w", t.name, conn, err)
 	}
 	return &peer{
-		ws: ws, conn: c, acks: s.Acks > 0 && token != "", buf: make([]byte, s.Size+1024), template: frames, slots: make([]slot, max(s.Window, 1)),
+		ws: ws, conn: c, says: s.Agent != "", acks: s.Acks > 0 && token != "", buf: make([]byte, s.Size+1024), template: frames, slots: make([]slot, max(s.Window, 1)),
 		tally: tally{last: make([]int, s.Conversations)},
 	}, nil
 }
+
+var _ client = (*peer)(nil)
+
+// run implements client.
+func (p *peer) run(st *stage, quota int) error {
+	if st.interval > 0 {
+		return p.paced(st, quota)
+	}
+	return p.closed(st, quota)
+}
+
+// until implements client.
+func (p *peer) until(at time.Time) { _ = p.conn.SetDeadline(at) }
+
+// seen implements client.
+func (p *peer) seen() *tally { return &p.tally }
 
 func (p *peer) close() {
 	_ = p.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
@@ -247,9 +264,12 @@ func (p *peer) take(st *stage) (seq int, err error) {
 			return -1, err
 		}
 	}
-	seq, ok := p.sequence(value(frame, keyReplyCtx))
-	if !ok || seq >= p.sentSoFar(st) {
-		p.stray++
+	id := value(frame, keyReplyCtx)
+	seq, ok := p.sequence(id)
+	if !ok || seq >= p.sentSoFar(st) || p.says && !bytes.Contains(value(frame, keyText), id) {
+		if p.stray++; p.refusal == "" {
+			p.refusal = "a stray answer: " + string(bytes.ToValidUTF8(frame[:min(len(frame), 200)], nil))
+		}
 		return -1, nil
 	}
 	if !p.note(seq) {

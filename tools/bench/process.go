@@ -92,12 +92,17 @@ func startHost(ctx context.Context, exe, data string, flags ...string) (*child, 
 // spawnHost starts a host in its data directory: where this program was started there
 // may be a plugins.yaml, whose plugins would run beside what is measured.
 func spawnHost(exe, data string, flags ...string) (*child, error) {
+	return spawnHostWith(nil, exe, data, flags...)
+}
+
+// spawnHostWith is spawnHost with variables beside those of this process.
+func spawnHostWith(env []string, exe, data string, flags ...string) (*child, error) {
 	data, err := filepath.Abs(data)
 	if err != nil {
 		return nil, fmt.Errorf("find data directory: %w", err)
 	}
 	cmd := exec.Command(exe, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
-	cmd.Dir = data
+	cmd.Dir, cmd.Env = data, append(os.Environ(), env...)
 	bindToParent(cmd)
 	c, err := start(cmd)
 	if err == nil {

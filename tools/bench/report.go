@@ -13,9 +13,10 @@ import (
 // Sample is one measurement. Times are in microseconds.
 type Sample struct {
 	Throughput float64  `json:"frames_per_second"`
-	Ratio      *float64 `json:"ratio,omitempty"`        // of throughput, to the base of the same round
-	CPURatio   *float64 `json:"cpu_ratio,omitempty"`    // of the servers' processor time for a message, likewise
-	SyncRatio  *float64 `json:"p50_to_fsync,omitempty"` // of the median latency, to one fsync on the same disk in the same round
+	Ratio      *float64 `json:"ratio,omitempty"`         // of throughput, to the base of the same round
+	CPURatio   *float64 `json:"cpu_ratio,omitempty"`     // of the servers' processor time for a message, likewise
+	SyncRatio  *float64 `json:"p50_to_fsync,omitempty"`  // of the median latency, to one fsync on the same disk in the same round
+	ReaderCPU  *float64 `json:"reader_cpu_us,omitempty"` // of the server, of one event for one reader of the event stream
 	P50        float64  `json:"p50_us"`
 	P90        float64  `json:"p90_us"`
 	P99        float64  `json:"p99_us"`
@@ -39,6 +40,7 @@ type TargetReport struct {
 	Ratio      *Spread  `json:"ratio,omitempty"`
 	CPURatio   *Spread  `json:"cpu_ratio,omitempty"`
 	SyncRatio  *Spread  `json:"p50_to_fsync,omitempty"`
+	ReaderCPU  *Spread  `json:"reader_cpu_us,omitempty"`
 	P50        Spread   `json:"p50_us"`
 	P90        Spread   `json:"p90_us"`
 	P99        Spread   `json:"p99_us"`
@@ -127,6 +129,7 @@ func summarize(name string, samples []Sample) TargetReport {
 	r.Ratio = maybe(func(s Sample) *float64 { return s.Ratio })
 	r.CPURatio = maybe(func(s Sample) *float64 { return s.CPURatio })
 	r.SyncRatio = maybe(func(s Sample) *float64 { return s.SyncRatio })
+	r.ReaderCPU = maybe(func(s Sample) *float64 { return s.ReaderCPU })
 	r.ServerCPU = maybe(func(s Sample) *float64 { return s.ServerCPU })
 	for _, s := range samples {
 		r.Total.add(s.Count)

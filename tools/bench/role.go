@@ -21,6 +21,8 @@ const (
 	roleCulprit    = "culprit"
 	roleAdapter    = "adapter"
 	roleAgent      = "agent"
+	rolePoster     = "poster"
+	roleBareSend   = "bare-send"
 )
 
 // Role is the main function of a process that a measurement has started; ok = this is
@@ -41,6 +43,10 @@ func Role(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 		err = serveStream(ctx, rest[0])
 	case args[2] == roleAgent && len(rest) > 0:
 		err = serveAgentRole(ctx, rest, stdout)
+	case args[2] == rolePoster && len(rest) == 1:
+		err = servePoster(ctx, rest[0], stdout)
+	case args[2] == roleBareSend && len(rest) == 1:
+		err = serveBareSend(ctx, rest[0], stdout)
 	case args[2] == roleCulprit && len(rest) == 1:
 		err = serveCulprit(ctx, rest[0], stdout, stderr)
 	default:

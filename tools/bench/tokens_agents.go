@@ -62,7 +62,7 @@ func (r *rest) present(ctx context.Context, agent string) error {
 // serveAgent serves an agent that the host dials.
 func serveAgent(h http.HandlerFunc) (config map[string]any, stop func()) {
 	srv := httptest.NewServer(h)
-	return map[string]any{"url": srv.URL, "allow_private": true}, srv.Close
+	return onLoopback(srv.URL), srv.Close
 }
 
 // dialIn is the agent that dials the host, until stop.
