@@ -98,14 +98,14 @@ func (c *caller) wired(ctx context.Context, url, path, key string, body []byte) 
 		if err != nil {
 			return nil, err
 		}
+		defer func() { _ = resp.Body.Close() }()
 		return whole(resp, &buf)
 	}
 	return func() { _ = conn.Close() }, nil
 }
 
-// whole reads an answer to its end, into buf.
+// whole reads an answer to its end, into buf. The caller closes it.
 func whole(resp *http.Response, buf *bytes.Buffer) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }()
 	buf.Reset()
 	if _, err := io.Copy(buf, resp.Body); err != nil {
 		return nil, err

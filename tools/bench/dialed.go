@@ -189,6 +189,7 @@ func (p *posting) caller(ctx context.Context, web *http.Client, i int) *caller {
 		if err != nil {
 			return nil, err
 		}
+		defer func() { _ = resp.Body.Close() }()
 		return whole(resp, &buf)
 	}
 	c.answers = func(answer, id []byte) int { return bytes.Count(answer, id) }
