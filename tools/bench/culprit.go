@@ -17,6 +17,7 @@ import (
 
 // The culprits of Fair.
 const (
+	culpritNobody     = "nobody"               // nobody misbehaves: what is found of it is the measurement's own doing
 	culpritFlood      = "flood"                // an adapter that sends more than its limit, as fast as it can
 	culpritFloodAcks  = "flood-acks"           // the same of protocol 1.1: all has an id, and what comes is acknowledged
 	culpritDeaf       = "deaf"                 // an adapter that asks for long answers and reads none
@@ -32,7 +33,7 @@ const (
 
 // CulpritNames are all of them.
 var CulpritNames = []string{
-	culpritFlood, culpritFloodAcks, culpritDeaf, culpritHistory, culpritEvents, culpritRepeat,
+	culpritNobody, culpritFlood, culpritFloodAcks, culpritDeaf, culpritHistory, culpritEvents, culpritRepeat,
 	culpritSlow, culpritSlowBeside, culpritFloodAgent, culpritDrain, culpritExport,
 }
 
@@ -44,7 +45,7 @@ type culprit struct {
 }
 
 var culprits = map[string]culprit{
-	culpritFlood: {act: flood}, culpritFloodAcks: {act: floodAcks}, culpritDeaf: {act: deafen}, culpritHistory: {act: pageHistory},
+	culpritNobody: {act: behave}, culpritFlood: {act: flood}, culpritFloodAcks: {act: floodAcks}, culpritDeaf: {act: deafen}, culpritHistory: {act: pageHistory},
 	culpritEvents: {act: follow}, culpritRepeat: {act: repeat}, culpritSlow: {act: hang}, culpritSlowBeside: {act: hang, others: "websocket"},
 	culpritFloodAgent: {act: floodAgent}, culpritDrain: {act: drainQueue, once: true}, culpritExport: {act: export},
 }
@@ -134,6 +135,12 @@ func serveCulprit(ctx context.Context, work string, stdout, stderr io.Writer) er
 		}
 	}
 	return json.NewEncoder(stderr).Encode(did)
+}
+
+// behave does nothing.
+func behave(ctx context.Context, _ culpritWork, _ *Deeds) error {
+	<-ctx.Done()
+	return nil
 }
 
 // misuse opens an adapter's connection and writes the frame again and again.

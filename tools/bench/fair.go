@@ -89,13 +89,13 @@ type CulpritReport struct {
 }
 
 // Clean reports whether none of the others' messages was lost, doubled, refused
-// or out of order, and every culprit did what it is there for. Its own messages may
+// or out of order, and every culprit did what it is there for, nobody nothing. Its own messages may
 // be refused.
 func (r *FairReport) Clean() bool {
 	for _, c := range r.Culprits {
 		own := c.Did.Own
 		own.Refused = 0
-		if !c.Without.Total.Clean() || !c.With.Total.Clean() || c.Did.Acts == 0 || !own.Clean() {
+		if !c.Without.Total.Clean() || !c.With.Total.Clean() || (c.Did.Acts == 0) != (c.Name == culpritNobody) || !own.Clean() {
 			return false
 		}
 	}
@@ -133,7 +133,7 @@ func Fair(ctx context.Context, c FairConfig) (r FairReport, err error) {
 			return r, fmt.Errorf("%s: %w", name, err)
 		}
 		r.Culprits = append(r.Culprits, one)
-		if f.Rate > 0 {
+		if f.Rate > 0 && name != culpritNobody {
 			r.Goals = append(r.Goals, NewGoal(name, "p99 with ÷ without", true, fairLimit, one.Ratio))
 		}
 	}
@@ -145,26 +145,30 @@ func (f *fair) measure(ctx context.Context, t target, s Scenario, d span) (Sampl
 	return measure(ctx, t, s, f.runs, d)
 }
 
-// compare measures in turns; what comes first changes with the round.
+// compare measures in turns; what comes first changes with the round. One measurement
+// before does not count: it finds everything new.
 func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, error) {
 	r := CulpritReport{Name: name}
 	others := f.others[culprits[name].others]
 	var with, without []Sample
 	var ratios, answers []float64
+	if _, err := f.measure(ctx, others, f.scenario(), span{f.Duration, 0, grace}); err != nil {
+		return r, err
+	}
 	for round := range f.Rounds {
 		f.Progress(fmt.Sprintf("%s: round %d of %d", name, round+1, f.Rounds))
 		for turn := range 2 {
+			who := name
 			if (turn+round)%2 == 0 {
-				s, err := f.measure(ctx, others, f.scenario(), span{f.Duration, 0, grace})
-				if err != nil {
-					return r, err
-				}
-				without = append(without, s)
-				continue
+				who = culpritNobody
 			}
-			s, did, err := f.beside(ctx, i, name, others)
+			s, did, err := f.beside(ctx, i, who, culprits[name].once, others)
 			if err != nil {
 				return r, err
+			}
+			if (turn+round)%2 == 0 {
+				without = append(without, s)
+				continue
 			}
 			with = append(with, s)
 			r.Did.add(did)
@@ -177,8 +181,10 @@ func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, 
 	return r, nil
 }
 
-// beside measures others while a culprit is at it.
-func (f *fair) beside(ctx context.Context, i int, name string, others target) (s Sample, did Deeds, err error) {
+// beside measures others while a culprit is at it, or nobody: both with a process that is
+// started and a pause, since a host answers faster in the midst of a load than behind a
+// rest. With one that is measured from its beginning (once) the rest is before it.
+func (f *fair) beside(ctx context.Context, i int, name string, once bool, others target) (s Sample, did Deeds, err error) {
 	f.runs += culpritRuns
 	w := culpritWork{
 		Name: name, URL: f.host.url, Bridge: f.host.bridge(), Token: f.tokens[i], Channel: channelName(name, 0), Data: f.dir,
@@ -188,6 +194,9 @@ func (f *fair) beside(ctx context.Context, i int, name string, others target) (s
 		if _, err := fillBacklog(ctx, w.target(), ackedCulprit(), w.Run, w.Queued); err != nil {
 			return s, did, fmt.Errorf("fill the queue: %w", err)
 		}
+	}
+	if once {
+		wait(ctx, nil, f.Duration)
 	}
 	work, err := json.Marshal(w)
 	if err != nil {
@@ -201,14 +210,13 @@ func (f *fair) beside(ctx context.Context, i int, name string, others target) (s
 	if err := c.ready(ctx); err != nil {
 		return s, did, err
 	}
-	once := culprits[name].once
 	if !once {
 		wait(ctx, c.ended, f.Duration) // a flood may send much before its limit counts
 	}
 	if s, err = f.measure(ctx, others, f.scenario(), span{f.Duration, 0, grace}); err != nil {
 		return s, did, err
 	}
-	if once {
+	if culprits[name].once {
 		wait(ctx, c.ended, maxDuration)
 	}
 	c.stop()

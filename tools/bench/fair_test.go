@@ -32,8 +32,8 @@ func TestFair(t *testing.T) {
 		}
 		checkDeeds(t, c)
 	}
-	if len(r.Goals) != len(CulpritNames) || !strings.Contains(text.String(), "p99 with ÷ without") {
-		t.Errorf("found %d goals, expected one for each culprit", len(r.Goals))
+	if len(r.Goals) != len(CulpritNames)-1 || r.Goals[0].Load == culpritNobody || !strings.Contains(text.String(), "p99 with ÷ without") {
+		t.Errorf("found %d goals, expected one for each culprit that does something", len(r.Goals))
 	}
 }
 
