@@ -21,6 +21,7 @@ const (
 	roleCulprit    = "culprit"
 	roleAdapter    = "adapter"
 	roleAgent      = "agent"
+	roleSDK        = "sdk"
 	rolePoster     = "poster"
 	roleBareSend   = "bare-send"
 )
@@ -39,6 +40,8 @@ func Role(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 		err = serveRaw(ctx, stdout)
 	case args[2] == roleAdapter:
 		return plugin.Start(ctx, "bench", &adapter{}, args[2:], os.Getenv, stderr), true
+	case args[2] == roleSDK:
+		err = serveSDK(ctx, os.Stdin, stdout)
 	case args[2] == roleStreamEcho && len(rest) == 1:
 		err = serveStream(ctx, rest[0])
 	case args[2] == roleAgent && len(rest) > 0:

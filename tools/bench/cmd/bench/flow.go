@@ -31,3 +31,27 @@ func benchDrain(o *options) *cobra.Command {
 	f.DurationVar(&c.Duration, "duration", time.Second, "length of one measurement of the bare echo")
 	return cmd
 }
+
+func benchSDK(o *options) *cobra.Command {
+	var c bench.SDKConfig
+	cmd := &cobra.Command{
+		Use: "sdk", Short: "Measure adapters of the Go SDK beside the generator's own client", Args: cobra.NoArgs,
+		Long: "Start a host, and put the same load on it in turns: by adapters of the SDK, and by the client of all other loads.\n" +
+			"Both speak protocol 1.1 and acknowledge; each conversation has one message in flight.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = o.dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.SDK(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Conns, "conns", 50, "connections")
+	f.IntVar(&c.Conversations, "conversations", 16, "conversations on each connection")
+	f.IntVar(&c.Acks, "acks", 16, "messages of a conversation that an adapter takes ahead of its acknowledgement")
+	f.IntVar(&c.Size, "size", 200+bench.IDBytes, "bytes of a frame")
+	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each")
+	f.DurationVar(&c.Duration, "duration", 2*time.Second, "length of one measurement")
+	return cmd
+}
