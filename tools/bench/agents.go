@@ -48,14 +48,7 @@ func startAgent(ctx context.Context, host *child, kind string) (c *child, err er
 	}
 	key, err := api.newAgent(ctx, agentName(kind), as, config)
 	if err == nil && kind == "websocket" {
-		cmd, cerr := roleCommand(roleAgent, kind, host.url)
-		if cerr != nil {
-			return nil, cerr
-		}
-		cmd.Env = append(os.Environ(), agentKey+"="+key)
-		if c, err = start(cmd); err == nil {
-			err = c.readyOrKill(ctx)
-		}
+		c, err = spawnAgent(ctx, key, kind, host.url)
 	}
 	if err == nil {
 		err = api.present(ctx, agentName(kind))
@@ -64,6 +57,20 @@ func startAgent(ctx context.Context, host *child, kind string) (c *child, err er
 		c.kill()
 	}
 	return c, err
+}
+
+// spawnAgent runs an agent that dials in with a key. stop must be called.
+func spawnAgent(ctx context.Context, key string, args ...string) (*child, error) {
+	cmd, err := roleCommand(roleAgent, args...)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(os.Environ(), agentKey+"="+key)
+	c, err := start(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.readyOrKill(ctx)
 }
 
 // serveAgentRole is an agent of a kind, until ctx ends. It prints its url to w, or that

@@ -194,7 +194,7 @@ func openBridle(ctx context.Context, b *httpBed, s Scenario) ([]way, error) {
 	return []way{{"host", func(ctx context.Context, _ int) (Sample, error) {
 		// Agents come anew each time: the host reads 50 packets a second of a connection
 		// once that has said 200.
-		agents, err := startBridle(ctx, b.host.url, s.Agents)
+		agents, err := spawnAgent(ctx, bridleKey, kindBridle, b.host.url, strconv.Itoa(s.Agents))
 		if err != nil {
 			return Sample{}, err
 		}
@@ -211,20 +211,6 @@ func openBridle(ctx context.Context, b *httpBed, s Scenario) ([]way, error) {
 		}
 		return drive(ctx, target{name: "host", pid: b.host.pid()}, clients, 0, b.span())
 	}}}, nil
-}
-
-// startBridle runs agents in a process of their own. stop must be called.
-func startBridle(ctx context.Context, host string, n int) (*child, error) {
-	cmd, err := roleCommand(roleAgent, kindBridle, host, strconv.Itoa(n))
-	if err != nil {
-		return nil, err
-	}
-	cmd.Env = append(os.Environ(), agentKey+"="+bridleKey)
-	agents, err := start(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return agents, agents.readyOrKill(ctx)
 }
 
 // browse is a browser: a user of its own, who speaks to an agent.

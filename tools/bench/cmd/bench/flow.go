@@ -55,3 +55,27 @@ func benchSDK(o *options) *cobra.Command {
 	f.DurationVar(&c.Duration, "duration", 2*time.Second, "length of one measurement")
 	return cmd
 }
+
+func benchMemory(o *options) *cobra.Command {
+	var c bench.MemoryConfig
+	cmd := &cobra.Command{
+		Use: "memory", Short: "Measure a host's memory, and its start, with much that waits", Args: cobra.NoArgs,
+		Long: "Let messages wait for an adapter, and turns for an agent that is away, and start hosts on that disk in turns with\n" +
+			"hosts on one without. Exits with 1 if something that waited is lost, doubled or out of order.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = o.dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.HostMemory(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Queued, "queued", 1_000_000, "messages that wait in one channel (0 = leave them out)")
+	f.IntVar(&c.Turns, "turns", 10_000, "turns that wait for an agent, each of a conversation of its own (0 = leave them out)")
+	f.IntVar(&c.Taken, "taken", 1000, "messages that an adapter takes after each start")
+	f.IntVar(&c.Size, "size", 200+bench.IDBytes, "bytes of a frame")
+	f.IntVar(&c.Rounds, "rounds", 5, "starts of each")
+	f.DurationVar(&c.Settle, "settle", 2*time.Second, "wait before looks at the host's memory")
+	return cmd
+}
