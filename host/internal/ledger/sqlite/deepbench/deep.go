@@ -95,7 +95,12 @@ type DeepReport struct {
 	Deep          Depth        `json:"deep"`
 	Ratio         bench.Spread `json:"ratio"`     // of a message's time, deep to shallow of the same round
 	CPURatio      float64      `json:"cpu_ratio"` // of its processor time, over all rounds
+	Goals         []bench.Goal `json:"goals"`
 }
+
+// mostRatio is the limit of Ratio, by platform ids: random ones land anywhere in their
+// index, so that they may cost a little more.
+var mostRatio = map[string]float64{IDsNone: 1.15, IDsOrdered: 1.15, IDsRandom: 1.2}
 
 // Deep measures what the store costs a message when many are stored already,
 // beside a new database, in turns. Who begins changes with the round.
@@ -163,6 +168,8 @@ func (r *DeepReport) run(ctx context.Context, c DeepConfig, dir string, deep *de
 		return err
 	}
 	r.Shallow.Message, r.Deep.Message, r.Ratio = bench.SpreadOf(took[0]), bench.SpreadOf(took[1]), bench.SpreadOf(ratios)
+	load := fmt.Sprintf("%s stored, platform ids: %s", bench.Number(float64(c.Stored), 0), c.IDs)
+	r.Goals = []bench.Goal{bench.NewGoal(load, fmt.Sprintf("a message's time ÷ that at %d", shallow), true, mostRatio[c.IDs], r.Ratio)}
 	messages := float64(2 * c.Pairs * c.Rounds)
 	r.Shallow.CPU, r.Deep.CPU = bench.Micros(cpu[0])/messages, bench.Micros(cpu[1])/messages
 	if cpu[0] > 0 {
@@ -296,5 +303,8 @@ func (r *DeepReport) Print(w io.Writer) error {
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", bench.Number(float64(d.Stored), 0), d.Message.Show(2), bench.Number(d.CPU, 2), bench.Number(d.Page, 0))
 	}
 	fmt.Fprintf(tab, "ratio\t%s\t%s\t\n", r.Ratio.Show(2), bench.Number(r.CPURatio, 2))
-	return tab.Flush()
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	return bench.PrintGoals(w, r.Goals)
 }

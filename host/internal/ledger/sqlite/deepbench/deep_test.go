@@ -18,11 +18,14 @@ func TestDeepStoresAndMeasures(t *testing.T) {
 			if r.Deep.Message.Min <= 0 || r.Shallow.Message.Min <= 0 || r.Ratio.Min <= 0 || r.Deep.Page <= 0 || r.Bytes == 0 {
 				t.Errorf("report has no figures: %+v", r)
 			}
+			if g := r.Goals; len(g) != 1 || !g[0].AtMost || g[0].Found != r.Ratio || g[0].Met != (r.Ratio.Median <= g[0].Limit) {
+				t.Errorf("goals: %+v, expected one, of the ratio", g)
+			}
 			var out strings.Builder
 			if err := r.Print(&out); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []string{"3,000", "1,000", "ratio", ids} {
+			for _, want := range []string{"3,000", "1,000", "ratio", ids, "GOAL"} {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("%q is missing in\n%s", want, out.String())
 				}
