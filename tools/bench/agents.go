@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strconv"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk/agent"
 )
@@ -76,11 +78,12 @@ func spawnAgent(ctx context.Context, key string, args ...string) (*child, error)
 // serveAgentRole is an agent of a kind, until ctx ends. It prints its url to w, or that
 // of the host that it dials.
 func serveAgentRole(ctx context.Context, args []string, w io.Writer) error {
-	if args[0] == "websocket" && len(args) == 2 {
-		a, err := agent.New(agent.Options{URL: args[1], Key: os.Getenv(agentKey), Log: slog.New(slog.DiscardHandler)}, func(ctx context.Context, t *agent.Turn) error {
-			_, err := t.Reply(ctx, t.Message.Parts[0].Plain())
+	if args[0] == "websocket" && len(args) > 1 {
+		answer, err := dialInAnswer(args[2:])
+		if err != nil {
 			return err
-		})
+		}
+		a, err := agent.New(agent.Options{URL: args[1], Key: os.Getenv(agentKey), Log: slog.New(slog.DiscardHandler)}, answer)
 		if err != nil {
 			return err
 		}
@@ -95,6 +98,29 @@ func serveAgentRole(ctx context.Context, args []string, w io.Writer) error {
 		return fmt.Errorf("agent: found %q, expected one of %v", args, AgentKinds)
 	}
 	return serveHTTP(ctx, w, "Agent", handler)
+}
+
+// dialInAnswer is how an agent answers that dials in: with what it was told, or in as
+// many drafts as how says, and so long between them.
+func dialInAnswer(how []string) (agent.Handler, error) {
+	if len(how) == 0 {
+		return func(ctx context.Context, t *agent.Turn) error {
+			_, err := t.Reply(ctx, t.Message.Parts[0].Plain())
+			return err
+		}, nil
+	}
+	if len(how) != 2 {
+		return nil, fmt.Errorf("agent: found %q, expected a number of drafts and their pace", how)
+	}
+	drafts, err := strconv.Atoi(how[0])
+	if err != nil {
+		return nil, fmt.Errorf("agent: number of drafts: %w", err)
+	}
+	pace, err := time.ParseDuration(how[1])
+	if err != nil {
+		return nil, fmt.Errorf("agent: pace: %w", err)
+	}
+	return answerInDrafts(drafts, pace), nil
 }
 
 // answerHook answers a turn that was posted.

@@ -145,7 +145,11 @@ func SpreadOf(all []float64) Spread {
 
 // Print writes the report as a table for people.
 func (r *LoadReport) Print(w io.Writer) error {
-	fmt.Fprintf(w, "%s\n%d rounds of %gs, in turns; median (min–max) of the rounds; times in µs\n\n", r.Machine, r.Rounds, r.Seconds)
+	each := fmt.Sprintf("%gs", r.Seconds)
+	if r.Seconds == 0 {
+		each = Number(float64(r.Messages), 0) + " messages"
+	}
+	fmt.Fprintf(w, "%s\n%d rounds of %s, in turns; median (min–max) of the rounds; times in µs\n\n", r.Machine, r.Rounds, each)
 	tab := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	fmt.Fprintln(tab, "LOAD\tWHO\tFRAMES/S\tRATIO TO "+r.Base+"\tSERVER CPU\tP50\tP90\tP99\tMAX\tLOST\tTWICE\tDISORDER")
 	for _, s := range r.Scenarios {

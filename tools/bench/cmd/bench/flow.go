@@ -79,3 +79,27 @@ func benchMemory(o *options) *cobra.Command {
 	f.DurationVar(&c.Settle, "settle", 2*time.Second, "wait before looks at the host's memory")
 	return cmd
 }
+
+func benchDrafts(o *options) *cobra.Command {
+	var c bench.DraftsConfig
+	cmd := &cobra.Command{
+		Use: "drafts", Short: "Measure answers that are shown while they are made", Args: cobra.NoArgs,
+		Long: "Let an agent answer many users at once in drafts, for adapters that show streams and for adapters that edit, in\n" +
+			"turns with a bare echo to which as many frames are written in the same way. Exits with 1 if an answer is lost,\n" +
+			"doubled or wrong, or if a draft is shown behind a later one.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Dir = o.dir
+			return runBench(cmd, o, &c.Exe, &c.Progress, func() (verdict, error) {
+				r, err := bench.Drafts(cmd.Context(), c)
+				return verdict{&r, r.Clean(), r.Print}, err
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.Streams, "streams", 50, "answers at once, each for an adapter of its own")
+	f.IntVar(&c.Drafts, "drafts", 100, "drafts of an answer")
+	f.DurationVar(&c.Every, "every", 20*time.Millisecond, "between two drafts, where they are not written as fast as the agent can")
+	f.DurationVar(&c.EditInterval, "edit-interval", 150*time.Millisecond, "what adapters that edit ask for in their profile")
+	f.IntVar(&c.Rounds, "rounds", 5, "rounds of each")
+	return cmd
+}

@@ -100,7 +100,7 @@ func benchCommand(o *options) *cobra.Command {
 	all.StringVar(&o.dir, "dir", "", "where data directories are made and removed (default: the system's for temporary files)")
 	all.StringVar(&o.exe, "pontoon", "", "the host's program (default: pontoon, beside this one)")
 	all.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
-	cmd.AddCommand(benchIdle(o), benchKill(o), benchStorm(o), benchFair(o), benchModes(o), benchStream(o), benchTokens(o), benchDrain(o), benchSDK(o), benchMemory(o), benchHTTP(o))
+	cmd.AddCommand(benchIdle(o), benchKill(o), benchStorm(o), benchFair(o), benchModes(o), benchStream(o), benchTokens(o), benchDrain(o), benchSDK(o), benchMemory(o), benchDrafts(o), benchHTTP(o))
 	return cmd
 }
 
