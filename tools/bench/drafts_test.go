@@ -19,8 +19,8 @@ func TestDrafts(t *testing.T) {
 	if err := r.Print(t.Output()); err != nil {
 		t.Error(err)
 	}
-	if !r.Clean() || len(r.Scenarios) != 3 || len(r.Paces) != 3 || len(r.Goals) != 5 {
-		t.Fatalf("found %+v, expected three loads with five goals", r)
+	if !r.Clean() || len(r.Scenarios) != 3 || len(r.Paces) != 3 || len(r.Goals) != 7 {
+		t.Fatalf("found %+v, expected three loads with seven goals", r)
 	}
 	for i, s := range r.Scenarios {
 		if host := s.Targets[0]; host.Total != (Count{Sent: 6, Answered: 6}) || host.Throughput.Min <= 0 {
@@ -33,6 +33,16 @@ func TestDrafts(t *testing.T) {
 	c.Streams = maxStreams + 1
 	if _, err := Drafts(t.Context(), c); err == nil || !strings.Contains(err.Error(), "streams") {
 		t.Errorf("more answers than an agent gives at once: found %v", err)
+	}
+}
+
+// One edit that comes too soon fails its goal, however many others do not.
+func TestPaceOfEditsIsExact(t *testing.T) {
+	l := draftsLoad{pace: time.Millisecond, edits: true}
+	ok, soon := Spread{147, 150, 151}, Spread{146, 150, 151}
+	got := l.judge(&ScenarioReport{}, DraftsPace{Asked: 150, Ratio: Spread{1, 1, 1}, First: ok, Smallest: soon, Last: ok})
+	if len(got) != 4 || !got[1].Met || got[2].Met || !got[3].Met {
+		t.Errorf("found %+v, expected the third to fail alone", got)
 	}
 }
 
