@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +51,7 @@ func openDialed(ctx context.Context, b *httpBed, s Scenario) ([]way, error) {
 		{"host", func(ctx context.Context, _ int) (Sample, error) { return measure(ctx, host, s, b.run(), b.span()) }},
 		{"bare", func(ctx context.Context, _ int) (Sample, error) {
 			work.RunName = b.run()
-			return work.measure(ctx)
+			return sampleOfRole(ctx, rolePoster, work)
 		}},
 	}, nil
 }
@@ -118,48 +117,17 @@ func capture(ctx context.Context, b *httpBed, s Scenario) (posting, error) {
 	return last, nil
 }
 
-// measure runs the bare client in a process of its own.
-func (p *posting) measure(ctx context.Context) (s Sample, err error) {
-	work, err := json.Marshal(p)
-	if err != nil {
-		return s, fmt.Errorf("encode work: %w", err)
-	}
-	cmd, err := roleCommand(rolePoster, string(work))
-	if err != nil {
-		return s, err
-	}
-	var out bytes.Buffer
-	var said tail
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Start(); err != nil {
-		return s, fmt.Errorf("start bare client: %w", err)
-	}
-	kill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
-	defer kill()
-	if err := cmd.Wait(); err != nil {
-		return s, fmt.Errorf("bare client: %w: %s", err, said.String())
-	}
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
-		return s, fmt.Errorf("read what the bare client measured: %w", err)
-	}
-	return s, nil
-}
-
-// servePoster is the bare client: Go's own, with as many questions at once as it is told.
-// It writes a Sample, whose server is this process.
-func servePoster(ctx context.Context, work string, stdout io.Writer) error {
-	var p posting
-	if err := json.Unmarshal([]byte(work), &p); err != nil {
-		return fmt.Errorf("read work: %w", err)
-	}
+// measure is the bare client, in a process of its own: Go's, with as many questions at
+// once as it is told. That process is the server whose time counts.
+func (p *posting) measure(ctx context.Context) (Sample, error) {
 	if _, err := loopbackURL(p.URL); err != nil {
-		return err
+		return Sample{}, err
 	}
 	if p.AtOnce < 1 || p.AtOnce > maxConns {
-		return errors.New("at once: found none, or too many")
+		return Sample{}, errors.New("at once: found none, or too many")
 	}
 	if err := allowFiles(p.AtOnce); err != nil {
-		return err
+		return Sample{}, err
 	}
 	web := &http.Client{Timeout: p.Lasts + grace, Transport: &http.Transport{MaxIdleConnsPerHost: p.AtOnce, DisableCompression: true}}
 	defer web.CloseIdleConnections()
@@ -167,11 +135,7 @@ func servePoster(ctx context.Context, work string, stdout io.Writer) error {
 	for i := range clients {
 		clients[i] = p.caller(ctx, web, i)
 	}
-	one, err := drive(ctx, target{name: "bare", pid: os.Getpid()}, clients, 0, span{p.Lasts, p.Asks, grace})
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(stdout).Encode(one)
+	return drive(ctx, target{name: "bare", pid: os.Getpid()}, clients, 0, span{p.Lasts, p.Asks, grace})
 }
 
 // caller asks with ids of its own, which take no more room than that of the body.

@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -41,13 +43,13 @@ func Role(args []string, stdout, stderr io.Writer) (status int, ok bool) {
 	case args[2] == roleAdapter:
 		return plugin.Start(ctx, "bench", &adapter{}, args[2:], os.Getenv, stderr), true
 	case args[2] == roleSDK:
-		err = serveSDK(ctx, os.Stdin, stdout)
+		err = serveSample(ctx, os.Stdin, stdout, (*sdkLoad).measure)
 	case args[2] == roleStreamEcho && len(rest) == 1:
 		err = serveStream(ctx, rest[0])
 	case args[2] == roleAgent && len(rest) > 0:
 		err = serveAgentRole(ctx, rest, stdout)
-	case args[2] == rolePoster && len(rest) == 1:
-		err = servePoster(ctx, rest[0], stdout)
+	case args[2] == rolePoster:
+		err = serveSample(ctx, os.Stdin, stdout, (*posting).measure)
 	case args[2] == roleBareSend && len(rest) == 1:
 		err = serveBareSend(ctx, rest[0], stdout)
 	case args[2] == roleCulprit && len(rest) == 1:
@@ -80,4 +82,44 @@ func spawnRole(role string, args ...string) (*child, error) {
 		return nil, err
 	}
 	return start(cmd)
+}
+
+// sampleOfRole lets a process in a role measure once, which is told its work.
+func sampleOfRole(ctx context.Context, role string, work any) (s Sample, err error) {
+	cmd, err := roleCommand(role)
+	if err != nil {
+		return s, err
+	}
+	in, err := json.Marshal(work)
+	if err != nil {
+		return s, fmt.Errorf("encode work: %w", err)
+	}
+	var out bytes.Buffer
+	var said tail
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &said
+	if err := cmd.Start(); err != nil {
+		return s, fmt.Errorf("start %s: %w", role, err)
+	}
+	kill := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer kill()
+	if err := cmd.Wait(); err != nil {
+		return s, fmt.Errorf("%s: %w: %s", role, err, said.String())
+	}
+	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
+		return s, fmt.Errorf("read what %s measured: %w", role, err)
+	}
+	return s, nil
+}
+
+// serveSample is such a process.
+func serveSample[W any](ctx context.Context, in io.Reader, out io.Writer, measure func(*W, context.Context) (Sample, error)) error {
+	var work W
+	if err := json.NewDecoder(in).Decode(&work); err != nil {
+		return fmt.Errorf("read work: %w", err)
+	}
+	s, err := measure(&work, ctx)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(s)
 }

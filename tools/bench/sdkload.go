@@ -1,12 +1,9 @@
 package bench
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -71,7 +68,7 @@ func SDK(ctx context.Context, c SDKConfig) (r LoadReport, err error) {
 	one, err := inTurns(ctx, s, c.Rounds, c.Progress,
 		way{"sdk", func(ctx context.Context, _ int) (Sample, error) {
 			run++
-			return measureSDK(ctx, sdkLoad{
+			return sampleOfRole(ctx, roleSDK, sdkLoad{
 				URL: d.host.url, HostPID: d.host.pid(), Tokens: tokens, Scenario: s, Run: run, Millis: int(c.Duration.Milliseconds()),
 			})
 		}},
@@ -97,46 +94,7 @@ type sdkLoad struct {
 	Millis   int
 }
 
-// measureSDK lets such a process measure once.
-func measureSDK(ctx context.Context, l sdkLoad) (s Sample, err error) {
-	cmd, err := roleCommand(roleSDK)
-	if err != nil {
-		return s, err
-	}
-	in, err := json.Marshal(l)
-	if err != nil {
-		return s, fmt.Errorf("encode load: %w", err)
-	}
-	var out bytes.Buffer
-	var said tail
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &said
-	if err := cmd.Start(); err != nil {
-		return s, fmt.Errorf("start adapters: %w", err)
-	}
-	end := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
-	defer end()
-	if err := cmd.Wait(); err != nil {
-		return s, fmt.Errorf("adapters: %w: %s", err, said.String())
-	}
-	if err := json.Unmarshal(out.Bytes(), &s); err != nil {
-		return s, fmt.Errorf("read report of the adapters: %w", err)
-	}
-	return s, nil
-}
-
-// serveSDK runs the adapters that it reads of from in, and writes a Sample to out.
-func serveSDK(ctx context.Context, in io.Reader, out io.Writer) error {
-	var l sdkLoad
-	if err := json.NewDecoder(in).Decode(&l); err != nil {
-		return fmt.Errorf("read load: %w", err)
-	}
-	s, err := l.measure(ctx)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(out).Encode(s)
-}
-
+// measure is what the process of these adapters does.
 func (l *sdkLoad) measure(ctx context.Context) (Sample, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
