@@ -8,18 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"mime"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/tmaxmax/go-sse"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
-	"github.com/pontoon-bridge/pontoon/sdk/message"
-	"github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
 
 // Limits of runs of AG-UI agents.
@@ -179,155 +175,6 @@ func (a *AGUI) begin(ctx context.Context, body *ask) (*http.Response, error) {
 		return nil, &answerError{fmt.Errorf("content-type: found %.60q, expected text/event-stream", resp.Header.Get("Content-Type"))}
 	}
 	return resp, nil
-}
-
-// ask is what the agent is asked, while it is sent. What was sent is not kept for a
-// second attempt: that makes its own.
-type ask struct {
-	run   string
-	beat  func()                        // is called when the agent takes something
-	again func() (io.ReadCloser, error) // makes it anew, for another connection if this one was closed meanwhile
-
-	mu   sync.Mutex // guards what follows
-	left []byte
-	past *hub.Past // whose memory it takes; nil = it is sent, or closed
-}
-
-// Len is how many bytes are to be sent.
-func (q *ask) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.left)
-}
-
-// Read implements io.Reader.
-func (q *ask) Read(b []byte) (int, error) {
-	q.beat()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := copy(b, q.left)
-	if q.left = q.left[n:]; len(q.left) > 0 {
-		return n, nil
-	}
-	q.done()
-	return n, io.EOF
-}
-
-// Close implements io.Closer.
-func (q *ask) Close() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.done()
-	return nil
-}
-
-// done gives back the memory. The mutex must be held.
-func (q *ask) done() {
-	if q.past != nil {
-		q.left = nil
-		q.past.Release()
-		q.past = nil
-	}
-}
-
-// ask makes what the agent is asked: the conversation up to the turn's message. It
-// must be closed.
-func (a *AGUI) ask(ctx context.Context, t *hub.Turn, beat func()) (*ask, error) {
-	n := a.config.History
-	if n == 0 {
-		n = runHistory
-	}
-	past, err := t.History(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	q := &ask{beat: beat, past: past, again: func() (io.ReadCloser, error) { return a.ask(ctx, t, beat) }}
-	input := a.input(t, past.Messages)
-	if q.left, err = json.Marshal(input); err != nil {
-		past.Release()
-		return nil, fmt.Errorf("encode run: %w", err)
-	}
-	past.Messages = nil
-	past.Keep(int64(len(q.left)))
-	q.run = input.RunID
-	return q, nil
-}
-
-// input is the run of a conversation, whose last message is the turn's.
-func (a *AGUI) input(t *hub.Turn, history []message.Message) agui.RunInput {
-	thread := t.Session()
-	if thread == "" {
-		thread = t.Conversation
-	}
-	for i := range history[:len(history)-1] {
-		history[i].Meta = withoutRun(history[i].Meta)
-	}
-	input, losses := agui.FromRun(thread, history)
-	for i, l := range losses {
-		if len(l) > 0 {
-			a.log.Debug("AG-UI can't carry all of a message", "message", history[i].ID, "losses", l)
-		}
-	}
-	if input.RunID == "" {
-		input.RunID = t.ID.String()
-	}
-	if input.ForwardedProps == nil {
-		input.ForwardedProps = a.config.ForwardedProps
-	}
-	input.Messages = paired(input.Messages)
-	input.More = map[string]json.RawMessage{"state": []byte("{}"), "tools": []byte("[]"), "context": []byte("[]")}
-	return input
-}
-
-// withoutRun is the metadata of an earlier message without what its own run was: of no
-// use to the next one, and older agents refuse messages with metadata.
-func withoutRun(m message.Meta) message.Meta {
-	out := maps.Clone(m)
-	for _, key := range []string{agui.MetaRunID, agui.MetaPayload, metaMode, metaStage} {
-		delete(out, key)
-	}
-	return out
-}
-
-// paired leaves out calls of tools without their result, and results without
-// their call: what only half of is within the history is refused by models.
-func paired(messages []agui.Message) []agui.Message {
-	called, answered := map[string]bool{}, map[string]bool{}
-	for _, m := range messages {
-		for _, raw := range m.ToolCalls {
-			called[callID(raw)] = true
-		}
-		if m.Role == agui.RoleTool && called[m.ToolCallID] {
-			answered[m.ToolCallID] = true
-		}
-	}
-	out := make([]agui.Message, 0, len(messages))
-	for _, m := range messages {
-		if m.Role == agui.RoleTool && !answered[m.ToolCallID] {
-			continue
-		}
-		if len(m.ToolCalls) > 0 {
-			var calls []json.RawMessage
-			for _, raw := range m.ToolCalls {
-				if answered[callID(raw)] {
-					calls = append(calls, raw)
-				}
-			}
-			if m.ToolCalls = calls; len(calls) == 0 && len(m.Content) == 0 {
-				continue
-			}
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-func callID(raw json.RawMessage) string {
-	var call struct {
-		ID string `json:"id"`
-	}
-	_ = json.Unmarshal(raw, &call)
-	return call.ID
 }
 
 // read reads the run's events to its end.

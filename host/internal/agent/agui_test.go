@@ -195,7 +195,22 @@ func TestPaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, m := range paired(all) {
+	var made []told
+	for _, m := range all {
+		raw, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, told{raw: raw})
+		if len(m.ToolCalls) > 0 || m.Role == agui.RoleTool {
+			made[len(made)-1].tools = &m
+		}
+	}
+	for _, one := range paired(made) {
+		var m agui.Message
+		if err := json.Unmarshal(one.raw, &m); err != nil || one.err != nil {
+			t.Fatal(err, one.err)
+		}
 		line := m.Role + string(m.Content) + m.ToolCallID
 		for _, c := range m.ToolCalls {
 			line += "+" + callID(c)

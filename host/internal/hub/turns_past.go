@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -63,10 +62,10 @@ func (t *Turn) Handle(ctx context.Context, id string) (string, error) {
 	return packed.EditHandle(&e), nil
 }
 
-// Past is what was said before, with the memory that it takes.
+// Past is what was said before a turn's message, with the memory that it takes.
 type Past struct {
-	Messages []message.Message // oldest first: the last one is the turn's own
-	held     []*paging.Share
+	Made []any // oldest first: what a Form made of each message
+	held []*paging.Share
 }
 
 // Keep says how many bytes are left in memory of what was made of the messages.
@@ -90,7 +89,8 @@ const (
 
 // pasts is the memory for what agents are told.
 type pasts struct {
-	all *paging.Budget
+	all  *paging.Budget
+	kept keptPasts
 
 	mu sync.Mutex                // guards of
 	of map[string]*paging.Budget // by agent
@@ -121,117 +121,178 @@ func (p *pasts) take(ctx context.Context, agent string, bytes int64) ([]*paging.
 	return []*paging.Share{mine, ours}, nil
 }
 
-// History is what was said in the conversation: at most n messages, and roughly
-// ledger.PageBytes of them. Commands, notices of the host, reactions
-// and what was taken back or is still being said are not among it; what was
-// edited is as it was left. It waits while other turns have as much in memory as the
-// host allows; who calls it must have none in memory then.
-func (t *Turn) History(ctx context.Context, n int) (*Past, error) {
+// Form makes of a message what an agent is told of it. Forms are compared with ==.
+type Form interface {
+	// Make's result is kept for later turns: it depends on nothing but the message,
+	// and nobody changes it. bytes is what it takes of memory.
+	Make(m *message.Message) (made any, bytes int)
+}
+
+// History is what was said in the conversation before the turn's message, as form makes
+// it: at most n messages, and roughly ledger.PageBytes of them. Commands, notices of
+// the host, reactions and what was taken back or is still being said are not among it;
+// what was edited is as it was left. It waits while other turns have as much in memory
+// as the host allows; who calls it must have none in memory then.
+func (t *Turn) History(ctx context.Context, n int, form Form) (*Past, error) {
 	if t.past.c == nil {
-		return &Past{Messages: []message.Message{t.Message}}, nil
+		return &Past{}, nil
 	}
-	past, err := t.history(ctx, n, shortPast)
+	past, err := t.history(ctx, n, form, shortPast)
 	if errors.Is(err, ledger.ErrPageBytes) {
-		past, err = t.history(ctx, n, ledger.PageBytes)
+		past, err = t.history(ctx, n, form, ledger.PageBytes)
 	}
 	return past, err
 }
 
 // history is History, with room for so many bytes of messages. If there are more, and
 // it is less than a page, the error is ledger.ErrPageBytes.
-func (t *Turn) history(ctx context.Context, n, bytes int) (past *Past, err error) {
+func (t *Turn) history(ctx context.Context, n int, form Form, bytes int) (past *Past, err error) {
 	past = &Past{}
 	agent := ""
 	if t.past.r != nil {
 		agent = t.past.r.agent
 	}
-	if past.held, err = t.past.c.hub.pasts.take(ctx, agent, pastFactor*int64(bytes)); err != nil {
+	pasts := t.past.c.hub.pasts
+	if past.held, err = pasts.take(ctx, agent, pastFactor*int64(bytes)); err != nil {
 		return nil, err
 	}
-	h := history{t: t, n: n, out: []message.Message{t.Message}, gone: map[string]bool{}, edits: map[string]message.Message{}}
-	if err := h.read(ctx, bytes); err != nil {
+	h := newHistory(t, n, form)
+	known := false
+	if k := pasts.kept.of(t.past.conv.ID, form); k != nil {
+		known, err = h.extend(ctx, k, bytes)
+	}
+	if !known && err == nil {
+		h = newHistory(t, n, form)
+		err = h.read(ctx, bytes)
+	}
+	if err != nil {
 		past.Release()
 		return nil, err
 	}
-	slices.Reverse(h.out)
-	past.Messages = h.out
+	pasts.kept.put(t.past.conv.ID, h.keep())
+	past.Made = h.tell()
 	past.Keep(pastFactor * int64(h.size))
 	return past, nil
 }
 
 // history gathers messages, newest first.
 type history struct {
-	t     *Turn
-	n     int
-	size  int // bytes of the messages that were looked at
-	out   []message.Message
-	gone  map[string]bool            // ids of messages that were taken back
-	edits map[string]message.Message // what messages say by now, by id
+	t    *Turn
+	form Form
+	most int // messages that the turn is told …
+	told int // … and those found so far
+	size int // bytes of the messages that were looked at
+
+	said    []saidBefore
+	gone    map[string]bool            // ids of messages that were taken back
+	edits   map[string]message.Message // what messages say by now, by id
+	changed bool                       // one of the two has something
+	whole   bool                       // there is nothing older, or nobody looks at it
+
+	// What is still being said may change, and what was found before it, which is
+	// newer, is read again by the next turn: the first so many of said. Up to head
+	// nothing changes but by further messages; 0 = nothing of that was found yet.
+	loose int
+	head  ledger.MessageID
+}
+
+// newHistory finds room for the turn's own message, which is not among it.
+func newHistory(t *Turn, n int, form Form) *history {
+	return &history{t: t, form: form, most: n - 1}
+}
+
+func (h *history) scope(bytes int) ledger.Scope {
+	scope := ledger.Scope{Channel: h.t.past.c.tail.Channel, Conversation: &h.t.past.conv.Key}
+	if bytes < ledger.PageBytes {
+		scope.Bytes = bytes
+	}
+	return scope
 }
 
 // read gathers the messages of the conversation.
 func (h *history) read(ctx context.Context, bytes int) error {
-	c := h.t.past.c
-	scope := ledger.Scope{Channel: c.tail.Channel, Conversation: &h.t.past.conv.Key}
-	if bytes < ledger.PageBytes {
-		scope.Bytes = bytes
-	}
+	scope := h.scope(bytes)
 	before := ledger.MessageID(0)
-	for seen := 0; len(h.out) < h.n && seen < maxHistory && h.size < ledger.PageBytes; {
-		page, err := c.hub.Store.Before(ctx, scope, before, min(2*h.n, 100))
+	for seen := 0; h.told < h.most && seen < maxHistory && h.size < ledger.PageBytes; {
+		page, err := h.t.past.c.hub.Store.Before(ctx, scope, before, min(2*(h.most+1), 100))
 		if err != nil {
 			return fmt.Errorf("read history: %w", err)
 		}
 		if len(page) == 0 {
-			break
+			h.whole = true
+			return nil
 		}
 		for i := range page {
-			h.add(&page[i])
 			h.size += page[i].Size()
+			if h.told < h.most || h.head == 0 { // else there is enough, to the end of the page
+				h.take(&page[i])
+			}
 		}
 		if scope.Bytes > 0 && h.size > bytes {
 			return ledger.ErrPageBytes
 		}
-		seen += len(page)
+		if seen += len(page); seen >= maxHistory {
+			h.whole = true
+		}
 		before = page[len(page)-1].ID
 	}
 	return nil
 }
 
-// add takes a message that is older than all before, if it belongs there.
-func (h *history) add(e *ledger.Entry) {
+// take takes a message that is older than all before, if it belongs there.
+func (h *history) take(e *ledger.Entry) {
+	h.gather(e)
+	switch {
+	case e.Status != "" && e.Status != ledger.StatusCompleted && e.Status != ledger.StatusError:
+		h.loose, h.head = len(h.said), 0
+	case h.head == 0:
+		h.head = e.ID
+	}
+}
+
+// gather notes what the message says, or does to an older one.
+func (h *history) gather(e *ledger.Entry) {
 	m := restore(*e)
 	switch act := render.ActOf(&m); {
-	case act.Kind == render.ActReact, len(h.out) >= h.n:
+	case act.Kind == render.ActReact:
 		return
 	case act.Kind == render.ActDelete:
-		h.gone[act.ID] = true
+		if h.gone == nil {
+			h.gone = map[string]bool{}
+		}
+		h.gone[act.ID], h.changed = true, true
 		return
 	case act.Kind == render.ActEdit && act.ID != "":
+		if h.edits == nil {
+			h.edits = map[string]message.Message{}
+		}
 		if _, ok := h.edits[act.ID]; !ok {
 			h.edits[act.ID] = m
 		}
+		h.changed = true
 		return
 	}
-	if !h.t.isPast(e, &m) || h.gone[m.ID] {
+	if !counts(e, &m) || h.gone[m.ID] {
 		return
 	}
 	if last, ok := h.edits[m.ID]; ok {
 		m.Text, m.Parts = last.Text, last.Parts
 	}
-	m.Parts = h.t.past.c.hub.Attachments.Signed(m.Parts, 0)
-	h.out = append(h.out, m)
+	s := h.make(e, m)
+	h.said = append(h.said, s)
+	if s.before(h.t) {
+		h.told++
+	}
 }
 
-// isPast reports what belongs to the history. An answer to an earlier turn may
-// be younger than the turn's message; a question that is younger waits behind it.
-func (t *Turn) isPast(e *ledger.Entry, m *message.Message) bool {
-	if m.Status == message.StatusStreaming || e.ReplyTo == t.ID || e.ID == t.ID {
+// counts reports what belongs to the history of later turns.
+func counts(e *ledger.Entry, m *message.Message) bool {
+	if m.Status == message.StatusStreaming {
 		return false
 	}
 	if e.Direction == ledger.In {
 		_, _, isCommand := parseCommand(m.Text, m.Meta.String(message.MetaAction))
-		return e.ID < t.ID && e.Reason != ledger.ReasonRejected && !isCommand
+		return e.Reason != ledger.ReasonRejected && !isCommand
 	}
 	ofHost := e.Origin.Agent == "" && e.ReplyTo != 0 // the answer of a command, or an apology
 	return !ofHost && m.Meta[message.MetaNotice] == nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
@@ -21,19 +22,29 @@ type historian struct {
 	seen   chan string
 	answer func(ctx context.Context, t hub.Turn, r hub.Reply) error
 	n      int
+	made   atomic.Int64 // messages
+}
+
+// lineForm makes a line of a message, and counts.
+type lineForm struct{ made *atomic.Int64 }
+
+func (f lineForm) Make(m *message.Message) (any, int) {
+	f.made.Add(1)
+	return fmt.Sprintf("%.1s:%s", m.Role, m.Text), len(m.Text)
 }
 
 func (h *historian) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
-	past, err := t.History(ctx, h.n)
+	past, err := t.History(ctx, h.n, lineForm{&h.made})
 	if err != nil {
 		return err
 	}
-	all := past.Messages
+	all := past.Made
 	past.Release()
 	var lines []string
 	for _, m := range all {
-		lines = append(lines, fmt.Sprintf("%.1s:%s", m.Role, m.Text))
+		lines = append(lines, m.(string))
 	}
+	lines = append(lines, "u:"+t.Message.Text)
 	h.seen <- strings.Join(lines, " ")
 	return h.answer(ctx, t, r)
 }
