@@ -86,10 +86,9 @@ type Agent struct {
 	timing  *timing
 	turns   sync.WaitGroup
 
-	writing sync.Mutex // one frame at a time; taken before mu
+	out *outbox // its mutex may be taken with mu
 
 	mu      sync.Mutex // guards what follows
-	conn    transport.Conn
 	pending []*pending // frames that the host has not acknowledged, in order
 	running map[string]*Turn
 	ended   memory // turns that are over
@@ -109,7 +108,7 @@ func New(o Options, h Handler) (*Agent, error) {
 	}
 	a := &Agent{
 		address: address, header: http.Header{"Authorization": {"Bearer " + o.Key}}, handler: h, log: o.Log, timing: o.timing,
-		running: map[string]*Turn{}, ended: memory{most: 1024}, ids: newIDs(),
+		running: map[string]*Turn{}, ended: memory{most: 1024}, ids: newIDs(), out: newOutbox(),
 	}
 	if a.log == nil {
 		a.log = slog.Default()

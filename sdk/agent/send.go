@@ -100,19 +100,15 @@ func (a *Agent) ask(ctx context.Context, f *agentwire.FromAgent) (id string, err
 
 // put writes a frame, now or over the next connection.
 func (a *Agent) put(p *pending) error {
-	a.writing.Lock()
-	defer a.writing.Unlock()
 	a.mu.Lock()
 	if a.stopped {
 		a.mu.Unlock()
 		return ErrStopped
 	}
 	a.pending = append(a.pending, p)
-	conn := a.conn
+	a.out.put(p.frame)
 	a.mu.Unlock()
-	if conn != nil && conn.Write(p.frame) != nil {
-		_ = conn.Close(wire.CloseNormal, "write failed") // the next one takes it
-	}
+	a.out.flush()
 	return nil
 }
 

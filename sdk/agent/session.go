@@ -40,10 +40,8 @@ func (a *Agent) session(ctx, work context.Context) (lived time.Duration, err err
 	}
 	began := time.Now()
 	watch.Go(func() { a.watch(conn, gone) })
-	defer a.unset(conn)
-	if err := a.set(conn); err != nil {
-		return time.Since(began), err
-	}
+	defer a.out.shut(conn)
+	a.set(conn)
 	a.log.Info("connected to the host")
 	for {
 		f, err := a.next(conn)
@@ -120,28 +118,15 @@ func (a *Agent) watch(conn transport.Conn, gone <-chan struct{}) {
 
 // set makes conn the connection to write to, and sends again what the host has not
 // acknowledged.
-func (a *Agent) set(conn transport.Conn) error {
-	a.writing.Lock()
-	defer a.writing.Unlock()
+func (a *Agent) set(conn transport.Conn) {
 	a.mu.Lock()
-	a.conn = conn
 	frames := make([][]byte, len(a.pending))
 	for i, p := range a.pending {
 		frames[i] = p.frame
 	}
+	a.out.open(conn, frames)
 	a.mu.Unlock()
-	if len(frames) == 0 {
-		return nil
-	}
-	return conn.Write(frames...)
-}
-
-func (a *Agent) unset(conn transport.Conn) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.conn == conn {
-		a.conn = nil
-	}
+	a.out.flush()
 }
 
 // take acts on one frame of the host.
@@ -183,20 +168,15 @@ func (a *Agent) begin(work context.Context, w *agentwire.Turn) {
 	if over { // its end was lost with the connection
 		word.Type = agentwire.TypeTurnEnd
 	}
-	a.write(word.Append(nil))
+	a.out.put(word.Append(nil))
 	if t != nil {
 		a.turns.Go(t.run)
 	}
+	a.out.flushSoon() // an answer that is given at once goes with it
 }
 
 // write writes a frame that is worth nothing over another connection.
 func (a *Agent) write(frame []byte) {
-	a.writing.Lock()
-	defer a.writing.Unlock()
-	a.mu.Lock()
-	conn := a.conn
-	a.mu.Unlock()
-	if conn != nil && conn.Write(frame) != nil {
-		_ = conn.Close(wire.CloseNormal, "write failed") // its reader sees it
-	}
+	a.out.put(frame)
+	a.out.flush()
 }

@@ -3,6 +3,7 @@ package agentwire
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -17,6 +18,23 @@ type FromHost struct {
 	Cancel   *Cancel
 	Ack      *Ack
 	Error    *wire.Error
+}
+
+// readAck reads an acknowledgement; nil = the library is to say what is wrong with it.
+func readAck(o wire.Object) *Ack {
+	a := new(Ack)
+	for _, f := range []struct {
+		name string
+		into *string
+	}{{"message_id", &a.MessageID}, {"id", &a.ID}, {"error", &a.Error}} {
+		if o.Text(f.into, f.name, wire.MaxFrame) != nil {
+			return nil
+		}
+	}
+	if o.Bool(&a.OK, "ok") != nil || o.Bool(&a.Retryable, "retryable") != nil {
+		return nil
+	}
+	return a
 }
 
 // HelloAck answers hello.
@@ -76,17 +94,19 @@ type Ack struct {
 
 // Append appends the frame as one JSON object.
 func (f *FromHost) Append(dst []byte) []byte {
+	switch {
+	case f.Turn != nil:
+		return f.Turn.append(dst)
+	case f.Ack != nil:
+		return f.Ack.append(dst)
+	}
 	head := append([]byte(`{"type":`), bare(f.Type)...)
 	var rest any
 	switch {
 	case f.HelloAck != nil:
 		rest = f.HelloAck
-	case f.Turn != nil:
-		rest = f.Turn
 	case f.Cancel != nil:
 		rest = f.Cancel
-	case f.Ack != nil:
-		rest = f.Ack
 	case f.Error != nil:
 		return f.Error.Append(dst)
 	default:
@@ -96,17 +116,87 @@ func (f *FromHost) Append(dst []byte) []byte {
 	return append(append(append(dst, head...), ','), fields[1:]...)
 }
 
+// append writes what the library would, in a fraction of its time: these two are most
+// of what a host says.
+func (t *Turn) append(dst []byte) []byte {
+	dst = wire.AppendString(append(dst, `{"type":"turn","turn_id":`...), t.TurnID)
+	if t.Repeated {
+		dst = append(dst, `,"repeated":true`...)
+	}
+	dst = wire.AppendString(append(dst, `,"channel":`...), t.Channel)
+	dst = wire.AppendString(append(dst, `,"conversation_id":`...), t.ConversationID)
+	dst = appendText(dst, `,"user_id":`, t.UserID)
+	dst = appendText(dst, `,"user_name":`, t.UserName)
+	dst = appendEnvelope(append(dst, `,"message":`...), &t.Message)
+	dst = append(dst, `,"capabilities":`...)
+	if t.Capabilities == nil {
+		dst = append(dst, "null"...)
+	} else {
+		dst = append(dst, '[')
+		for i, c := range t.Capabilities {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = wire.AppendString(dst, c)
+		}
+		dst = append(dst, ']')
+	}
+	dst = wire.AppendString(append(dst, `,"history_cursor":`...), t.HistoryCursor)
+	return append(dst, '}')
+}
+
+func appendEnvelope(dst []byte, e *message.Envelope) []byte {
+	dst = wire.AppendString(append(dst, `{"id":`...), e.ID)
+	dst = wire.AppendString(append(dst, `,"role":`...), string(e.Role))
+	dst = wire.AppendString(append(dst, `,"status":`...), string(e.Status))
+	dst = wire.AppendString(append(dst, `,"createdAt":`...), e.CreatedAt)
+	dst = wire.AppendString(append(dst, `,"sessionId":`...), e.SessionID)
+	dst = strconv.AppendInt(append(dst, `,"turnIndex":`...), e.TurnIndex, 10)
+	dst = appendText(dst, `,"responseId":`, e.ResponseID)
+	switch dst = append(dst, `,"parts":`...); {
+	case len(e.Parts) > 0:
+		dst = message.AppendParts(dst, e.Parts)
+	case e.Parts == nil:
+		dst = append(dst, "null"...)
+	default:
+		dst = append(dst, "[]"...)
+	}
+	if len(e.Metadata) > 0 {
+		dst = append(append(dst, `,"metadata":`...), encode(e.Metadata)...)
+	}
+	if len(e.RawResponse) > 0 {
+		dst = append(append(dst, `,"rawResponse":`...), encode(e.RawResponse)...)
+	}
+	return append(dst, '}')
+}
+
+func (a *Ack) append(dst []byte) []byte {
+	dst = wire.AppendString(append(dst, `{"type":"message_ack","message_id":`...), a.MessageID)
+	dst = strconv.AppendBool(append(dst, `,"ok":`...), a.OK)
+	dst = appendText(dst, `,"id":`, a.ID)
+	dst = appendText(dst, `,"error":`, a.Error)
+	if a.Retryable {
+		dst = append(dst, `,"retryable":true`...)
+	}
+	return append(dst, '}')
+}
+
 // DecodeFromHost reads one frame of the host. Unknown types and fields are no
 // error.
 func DecodeFromHost(frame []byte) (*FromHost, error) {
 	var f FromHost
-	var head struct {
-		Type Type `json:"type"`
+	o, werr := wire.ReadObject(frame)
+	if werr == nil {
+		werr = o.Text((*string)(&f.Type), "type", wire.MaxField)
 	}
-	if err := json.Unmarshal(frame, &head); err != nil {
-		return nil, fmt.Errorf("decode frame of the host: %w", err)
+	if werr != nil {
+		return nil, fmt.Errorf("decode frame of the host: %w", werr)
 	}
-	f.Type = head.Type
+	if f.Type == TypeMessageAck {
+		if f.Ack = readAck(o); f.Ack != nil {
+			return &f, nil
+		}
+	}
 	var into any
 	switch f.Type {
 	case TypeHelloAck:

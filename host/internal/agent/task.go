@@ -59,18 +59,13 @@ var errLost = errors.New("the agent was lost in the middle of its answer")
 
 // run takes the agent's frames until the turn ends.
 func (t *task) run(ctx context.Context, r hub.Reply) error {
-	late := time.NewTimer(t.desk.host.Grace)
-	defer late.Stop()
-	for gone := false; ; {
+	var giveUp <-chan time.Time // nil = the agent is there, as it mostly is
+	for {
 		there, changed := t.desk.presence()
-		if there == gone {
-			if gone = !there; gone {
-				late.Reset(t.desk.host.Grace)
-			}
-		}
-		var giveUp <-chan time.Time
-		if gone {
-			giveUp = late.C
+		if there {
+			giveUp = nil
+		} else if giveUp == nil {
+			giveUp = time.After(t.desk.host.Grace)
 		}
 		select {
 		case f := <-t.frames:
