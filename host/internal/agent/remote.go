@@ -128,7 +128,7 @@ type remote struct {
 // newRemote makes what calls the agent. Close must be called.
 func newRemote(c Remote, o safehttp.Options, tries uint) *remote {
 	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip}
-	o.Allow = c.AllowPrivate
+	o.Allow, o.Idle = c.AllowPrivate, r.MaxTurns() // else most of many turns would begin with a connection
 	r.client = safehttp.New(o)
 	r.arm()
 	return r

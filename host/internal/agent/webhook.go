@@ -151,7 +151,7 @@ func NewWebhook(config json.RawMessage, o safehttp.Options) (*Webhook, error) {
 // Handle implements hub.Agent.
 func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	frame := turnFrame(&t)
-	body := string((&agentwire.FromHost{Type: agentwire.TypeTurn, Turn: frame}).Append(nil))
+	body := (&agentwire.FromHost{Type: agentwire.TypeTurn, Turn: frame}).Append(nil)
 	raw, err := try(ctx, w.remote, &t, func() ([]byte, error) { return w.ask(ctx, frame.TurnID, body) })
 	if err != nil {
 		return fmt.Errorf("webhook: %w", err)
@@ -172,7 +172,7 @@ func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 }
 
 // ask makes one attempt, within its time.
-func (w *Webhook) ask(ctx context.Context, id, body string) ([]byte, error) {
+func (w *Webhook) ask(ctx context.Context, id string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	header, err := w.sign(id, body)
@@ -180,7 +180,7 @@ func (w *Webhook) ask(ctx context.Context, id, body string) ([]byte, error) {
 		return nil, &answerError{err}
 	}
 	header.Set("Accept", "application/json")
-	resp, err := w.post(ctx, strings.NewReader(body), header)
+	resp, err := w.post(ctx, bytes.NewReader(body), header)
 	if err != nil {
 		return nil, err
 	}
@@ -198,11 +198,11 @@ func (w *Webhook) ask(ctx context.Context, id, body string) ([]byte, error) {
 
 // sign makes the headers of Standard Webhooks. The id is that of the turn, also
 // when it is sent again, so that the agent can tell.
-func (w *Webhook) sign(id, body string) (http.Header, error) {
+func (w *Webhook) sign(id string, body []byte) (http.Header, error) {
 	now := w.now()
 	var signatures []string
 	for _, s := range w.signers {
-		signature, err := s.Sign(id, now, []byte(body))
+		signature, err := s.Sign(id, now, body)
 		if err != nil {
 			return nil, errors.New("the request can't be signed")
 		}

@@ -4,6 +4,7 @@
 package safehttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -25,6 +26,8 @@ const (
 type Options struct {
 	Allow  Networks
 	Header time.Duration // from the end of the request to the answer's headers; 0 = no bound but the context
+
+	Idle int // most connections that are kept for the next request; 0 = 64
 
 	Resolver *net.Resolver // nil = the system's
 	TLS      *tls.Config   // what is trusted; nil = what the system trusts
@@ -49,7 +52,7 @@ func New(o Options) *Client {
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSClientConfig: config, TLSHandshakeTimeout: connectTimeout, ForceAttemptHTTP2: true,
 			ResponseHeaderTimeout: o.Header, MaxResponseHeaderBytes: maxHeaders, DisableCompression: true,
-			MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute, // as many as an agent has turns at once
+			MaxIdleConnsPerHost: cmp.Or(o.Idle, 64), IdleConnTimeout: time.Minute,
 		},
 	}}
 }
