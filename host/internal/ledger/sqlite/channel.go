@@ -81,7 +81,7 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 	if err != nil {
 		return err
 	}
-	return s.w.submit(func(q *db.Queries) error {
+	return s.w.submit(job{run: func(q *db.Queries) error {
 		if err := q.InsertRemoved(ctx, db.InsertRemovedParams{Channel: c.Key, At: s.now().UnixMilli()}); err != nil {
 			return fmt.Errorf("delete channel: %w", err)
 		}
@@ -99,19 +99,23 @@ func (s *Store) DeleteChannel(ctx context.Context, c ledger.Channel, by ledger.C
 		}
 		by.Target = c.Name
 		return s.audit(ctx, q, by)
-	}, func() { chain.removed = true })
+	}, then: func() { chain.removed = true }})
 }
 
 // Channel reads a channel by its id or name.
 func (s *Store) Channel(ctx context.Context, ref string) (ledger.Channel, error) {
-	row, err := s.read.ChannelByRef(ctx, ref)
-	return found(row, err)
+	return keptChannel(&s.w.lookups.channels, ref, func() (ledger.Channel, error) {
+		row, err := s.read.ChannelByRef(ctx, ref)
+		return found(row, err)
+	})
 }
 
 // ChannelByKey reads a channel by the database's key.
 func (s *Store) ChannelByKey(ctx context.Context, key int64) (ledger.Channel, error) {
-	row, err := s.read.ChannelByID(ctx, key)
-	return found(row, err)
+	return keptChannel(&s.w.lookups.channelKeys, key, func() (ledger.Channel, error) {
+		row, err := s.read.ChannelByID(ctx, key)
+		return found(row, err)
+	})
 }
 
 // ChannelOfKind reads the oldest channel of a kind of which the host makes one.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -86,10 +87,23 @@ func (s *Store) RevokeCredential(ctx context.Context, of ledger.Owner, id int64,
 	})
 }
 
-// CredentialByHash finds a credential of a kind, live or not.
+// CredentialByHash finds a credential of a kind, live or not. One that is not live is
+// read anew each time, as one that is not there: how long that takes must not tell
+// them apart.
 func (s *Store) CredentialByHash(ctx context.Context, kind ledger.CredentialKind, hash []byte) (ledger.Credential, error) {
-	row, err := s.read.CredentialByHash(ctx, db.CredentialByHashParams{Hash: hash, Kind: string(kind)})
-	return foundCredential(row, err)
+	k := credentialKey{kind, string(hash)}
+	c, ok, change := s.w.lookups.credentials.get(k)
+	if !ok || !c.Live(s.now()) {
+		row, err := s.read.CredentialByHash(ctx, db.CredentialByHashParams{Hash: hash, Kind: string(kind)})
+		if c, err = foundCredential(row, err); err != nil {
+			return c, err
+		}
+		if c.Live(s.now()) {
+			s.w.lookups.credentials.put(k, c, len(k.hash)+len(c.Hash)+textBytes(c.Name, c.Hint)+textBytes(c.Scopes...)+textBytes(c.Channels...), change)
+		}
+	}
+	c.Hash, c.Scopes, c.Channels = slices.Clone(c.Hash), slices.Clone(c.Scopes), slices.Clone(c.Channels)
+	return c, nil
 }
 
 // APIKeyByRef finds an API key by its id or, if it is live, its name.

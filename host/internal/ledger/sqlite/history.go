@@ -307,7 +307,7 @@ func (s *Store) Own(ctx context.Context, channel int64) (*ledger.Tail, error) {
 	if s.w.ownFirst(c, t) { // nobody appended before: no need to wait for the disk
 		err = readCursor(ctx, s.read, t)
 	} else { // on the writer's goroutine: what the owner before appended is committed, or fenced
-		err = s.w.submit(func(q *db.Queries) error { return readCursor(ctx, q, t) }, func() { s.w.own(c, t) })
+		err = s.w.submit(job{run: func(q *db.Queries) error { return readCursor(ctx, q, t) }, then: func() { s.w.own(c, t) }, beside: true})
 	}
 	if err != nil {
 		return nil, err
@@ -329,11 +329,11 @@ func readCursor(ctx context.Context, q *db.Queries, t *ledger.Tail) error {
 // Release implements ledger.Log.
 func (s *Store) Release(t *ledger.Tail) {
 	c := t.Engine.(*chain)
-	_ = s.w.submit(func(*db.Queries) error { return nil }, func() { // an error is that of the host's end
+	_ = s.w.submit(job{run: func(*db.Queries) error { return nil }, beside: true, then: func() { // an error is that of the host's end
 		if c.epoch == t.Epoch {
 			s.w.own(c, nil)
 		}
-	})
+	}})
 }
 
 // Conversation reads a conversation of a channel, or makes one that is written

@@ -23,7 +23,7 @@ func (s *Store) keepHouse(ctx context.Context) {
 			return
 		case <-look.C:
 			if s.w.lost() != nil {
-				_ = s.w.submit(func(*db.Queries) error { return s.w.watch() }, nil) // Serve tells
+				_ = s.changeBeside(func(*db.Queries) error { return s.w.watch() }) // Serve tells
 				return
 			}
 			continue
@@ -41,7 +41,7 @@ func (s *Store) keepHouse(ctx context.Context) {
 
 func (s *Store) saveMark() error {
 	// Computed on the writer's goroutine, where no commit is half done.
-	return s.change(func(q *db.Queries) error {
+	return s.changeBeside(func(q *db.Queries) error {
 		return q.SetMark(context.Background(), int64(s.open.mark()))
 	})
 }

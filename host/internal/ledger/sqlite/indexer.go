@@ -141,7 +141,7 @@ func (x *indexer) paced(ctx context.Context, need uint64, fn func(*db.Queries) e
 	if info, err := os.Stat(x.w.path); err == nil { // now and then the index is merged: much of it is written again
 		need += uint64(min(info.Size(), indexMerge))
 	}
-	err := x.change(func(q *db.Queries) error {
+	err := x.changeBeside(func(q *db.Queries) error {
 		if err := x.w.room(need); err != nil {
 			return err
 		}

@@ -35,7 +35,7 @@ func (s *Store) SaveMinutes(ctx context.Context, all []tally.Minute) error {
 		}
 		var swept int64
 		var worked time.Duration
-		err := s.change(func(q *db.Queries) error {
+		err := s.changeBeside(func(q *db.Queries) error {
 			began := time.Now()
 			defer func() { worked = time.Since(began) }()
 			for i := range rows {

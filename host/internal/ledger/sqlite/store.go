@@ -378,7 +378,13 @@ func (s *Store) NewID() ledger.MessageID {
 }
 
 // change runs fn in a transaction of its own on the writer's goroutine.
-func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(fn, nil) }
+func (s *Store) change(fn func(*db.Queries) error) error { return s.w.submit(job{run: fn}) }
+
+// changeBeside is change for what happens often and changes and deletes no row that
+// is kept.
+func (s *Store) changeBeside(fn func(*db.Queries) error) error {
+	return s.w.submit(job{run: fn, beside: true})
+}
 
 func (s *Store) runAdmin(ctx context.Context, fn func(*db.Queries) error) error {
 	tx, err := s.admin.BeginTx(ctx, nil)

@@ -14,8 +14,16 @@ import (
 // operator, knows by a name; ErrNotFound if there is none. Two owners never
 // share one.
 func (s *Store) Thread(ctx context.Context, channel, owner int64, name string) (conversation string, err error) {
-	conversation, err = s.read.ThreadOf(ctx, db.ThreadOfParams{Channel: channel, Owner: owner, Name: name})
-	return threadFound(conversation, err)
+	k := threadKey{channel, owner, name}
+	conversation, ok, change := s.w.lookups.threads.get(k)
+	if ok {
+		return conversation, nil
+	}
+	conversation, err = threadFound(s.read.ThreadOf(ctx, db.ThreadOfParams{Channel: channel, Owner: owner, Name: name}))
+	if err == nil {
+		s.w.lookups.threads.put(k, conversation, textBytes(name, conversation), change)
+	}
+	return conversation, err
 }
 
 func threadFound(conversation string, err error) (string, error) {
@@ -37,7 +45,7 @@ func (s *Store) OpenThread(ctx context.Context, channel, owner int64, name strin
 	if conversation, err = s.Thread(ctx, channel, owner, name); !errors.Is(err, ledger.ErrNotFound) {
 		return conversation, err
 	}
-	err = s.change(func(q *db.Queries) error {
+	err = s.changeBeside(func(q *db.Queries) error {
 		conversation, err = threadFound(q.ThreadOf(ctx, db.ThreadOfParams{Channel: channel, Owner: owner, Name: name})) // made meanwhile
 		if !errors.Is(err, ledger.ErrNotFound) {
 			return err

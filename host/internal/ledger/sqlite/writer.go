@@ -45,6 +45,7 @@ type writer struct {
 	pulse                pulse
 	later                []ledger.Flusher // of the batch before, to be used again
 	stats                tally.Storage
+	lookups              lookups
 	fates                []error              // of the units of a batch
 	blamed               *ledger.Unit         // that the latest transaction failed at; nil = nobody knows
 	wary                 int                  // batches that are looked at beforehand still
@@ -63,9 +64,10 @@ type writer struct {
 
 // job is an administrative change, run between two batches.
 type job struct {
-	run  func(*db.Queries) error
-	then func() // on the writer's goroutine, once it is committed; nil = nothing
-	done chan error
+	run    func(*db.Queries) error
+	then   func() // on the writer's goroutine, once it is committed; nil = nothing
+	beside bool   // see Store.changeBeside
+	done   chan error
 }
 
 func (w *writer) prepare() (err error) {
@@ -145,10 +147,9 @@ func (w *writer) own(c *chain, t *ledger.Tail) {
 	c.owner.Store(t)
 }
 
-// submit runs fn, and then if that was committed, between two batches, and waits
-// for it.
-func (w *writer) submit(fn func(*db.Queries) error, then func()) error {
-	j := job{run: fn, then: then, done: make(chan error, 1)}
+// submit runs a job between two batches, and waits for it.
+func (w *writer) submit(j job) error {
+	j.done = make(chan error, 1)
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
@@ -209,6 +210,9 @@ func (w *writer) runJob(ctx context.Context, j job) error {
 		return w.broken
 	}
 	err := w.admin(ctx, j.run)
+	if !j.beside {
+		w.lookups.forget() // also if it failed: what became of it may be uncertain
+	}
 	if w.toSave {
 		w.saveLog()
 	}
