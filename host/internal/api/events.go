@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -128,6 +127,7 @@ type stream struct {
 	holder auth.Holder
 	last   ledger.MessageID // newest message that the reader has
 	only   only
+	wrote  time.Time // when events were sent last
 }
 
 func (e *stream) run(r *http.Request) error {
@@ -161,6 +161,9 @@ func (e *stream) run(r *http.Request) error {
 			if !ok { // too slow: it comes back with the last id it has
 				return e.write("event: gap\ndata: {\"reason\":\"too slow\"}\n\n")
 			}
+			if err := e.rest(r.Context()); err != nil {
+				return err
+			}
 			if err := e.event(r.Context(), ev); err != nil {
 				return err
 			}
@@ -171,9 +174,31 @@ func (e *stream) run(r *http.Request) error {
 	}
 }
 
+// eventPause is how soon after a write the next one of a stream may follow: an event
+// that comes alone is sent at once, and when much happens one write has many.
+const eventPause = 10 * time.Millisecond
+
+// rest waits until the stream may write again.
+func (e *stream) rest(ctx context.Context) error {
+	left := eventPause - time.Since(e.wrote)
+	if left <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-e.s.stop.Done(): // run sees it once it has sent what is there
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
 // pending sends what has gathered meanwhile with the event before, at once: a
 // write for each event would cost all others when much happens.
-func (e *stream) pending(ctx context.Context, events <-chan hub.Event) error {
+func (e *stream) pending(ctx context.Context, events <-chan *hub.Event) error {
+	defer func() { e.wrote = time.Now() }()
 	for n := 0; n < maxGather && len(events) > 0; n++ {
 		ev, ok := <-events
 		if !ok {
@@ -246,13 +271,13 @@ func (e *stream) resumeOnly(ctx context.Context) error {
 
 // created tells of messages that a reader missed.
 func (e *stream) created(ctx context.Context, list []ledger.Heading) error {
-	return e.each(ctx, list, func(m *ledger.Entry, row ledger.Channel) hub.Event {
-		return hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, Message: *m}
+	return e.each(ctx, list, func(m *ledger.Entry, row ledger.Channel) *hub.Event {
+		return &hub.Event{Type: hub.EventCreated, ID: m.ID, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, Message: *m}
 	})
 }
 
 // each sends an event for each message of a list, while it is read.
-func (e *stream) each(ctx context.Context, list []ledger.Heading, event func(*ledger.Entry, ledger.Channel) hub.Event) error {
+func (e *stream) each(ctx context.Context, list []ledger.Heading, event func(*ledger.Entry, ledger.Channel) *hub.Event) error {
 	names, n := e.s.channelNames(), 0
 	for {
 		page, err := e.s.Pages.OpenList(ctx, list)
@@ -266,6 +291,9 @@ func (e *stream) each(ctx context.Context, list []ledger.Heading, event func(*le
 				n++
 				return e.show(event(m, row))
 			})
+			if err == nil {
+				err = e.flush() // while there is room for what it holds
+			}
 			e.until = time.Time{}
 			list = page.Left()
 			page.Close()
@@ -291,8 +319,8 @@ func (e *stream) changed(ctx context.Context, last ledger.MessageID) error {
 	if e.only.channel != nil {
 		list = slices.DeleteFunc(list, func(h ledger.Heading) bool { return h.Channel != e.only.channel.Key })
 	}
-	return e.each(ctx, list, func(m *ledger.Entry, row ledger.Channel) hub.Event {
-		return hub.Event{
+	return e.each(ctx, list, func(m *ledger.Entry, row ledger.Channel) *hub.Event {
+		return &hub.Event{
 			Type: hub.EventState, ChannelID: row.ID, ChannelName: row.Name, Conversation: m.Conversation, ID: m.ID, State: m.State, Reason: m.Reason, Message: *m,
 		}
 	})
@@ -303,11 +331,8 @@ func (e *stream) changed(ctx context.Context, last ledger.MessageID) error {
 const largeEvent = 16 << 10
 
 // event sends what happened now.
-func (e *stream) event(ctx context.Context, ev hub.Event) error {
-	size := len(ev.Text)
-	if ev.Message.ID != 0 {
-		size += ev.Message.Size()
-	}
+func (e *stream) event(ctx context.Context, ev *hub.Event) error {
+	size := ev.Size()
 	if size < largeEvent {
 		return e.show(ev)
 	}
@@ -315,7 +340,9 @@ func (e *stream) event(ctx context.Context, ev hub.Event) error {
 		share, err := e.s.Pages.Hold(ctx, size)
 		if err == nil {
 			e.hold(int64(size))
-			err = e.show(ev)
+			if err = e.show(ev); err == nil {
+				err = e.flush()
+			}
 			e.until = time.Time{}
 			share.Release()
 		}
@@ -325,67 +352,26 @@ func (e *stream) event(ctx context.Context, ev hub.Event) error {
 	}
 }
 
-// show sends an event, if the reader wants it.
-func (e *stream) show(ev hub.Event) error {
-	if !e.sees(ev) || !e.only.wants(&ev) {
+// show gathers an event, if the reader wants it.
+func (e *stream) show(ev *hub.Event) error {
+	if !e.sees(ev) || !e.only.wants(ev) {
 		return nil
 	}
-	var data any
-	id := ""
-	switch ev.Type {
-	case hub.EventCreated:
+	if ev.Type == hub.EventCreated {
 		if ev.ID <= e.last {
 			return nil // came with the history
 		}
 		e.last = ev.ID
-		id = "id: " + ev.ID.String() + "\n"
-		data = struct {
-			ChannelID string  `json:"channel_id"`
-			Channel   string  `json:"channel"`
-			Message   Message `json:"message"`
-		}{ev.ChannelID, ev.ChannelName, e.s.showMessage(ev.Message)}
-	case hub.EventState:
-		state := struct {
-			ChannelID string   `json:"channel_id"`
-			Channel   string   `json:"channel"`
-			ID        string   `json:"id"`
-			State     string   `json:"state"`
-			Reason    string   `json:"reason,omitempty"`
-			Message   *Message `json:"message,omitempty"` // if what it says is known only now
-		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.State.String(), string(ev.Reason), nil}
-		if ev.Message.ID != 0 {
-			shown := e.s.showMessage(ev.Message)
-			state.Message = &shown
-		}
-		data = state
-	case hub.EventStreaming:
-		data = struct {
-			ChannelID string `json:"channel_id"`
-			Channel   string `json:"channel"`
-			ID        string `json:"id"`
-			Text      string `json:"text"` // all of it so far
-		}{ev.ChannelID, ev.ChannelName, ev.ID.String(), ev.Text}
-	case hub.EventPlugin:
-		data = struct {
-			ChannelID string `json:"channel_id,omitempty"`
-			Name      string `json:"name"`
-			State     string `json:"state"`
-			Reason    string `json:"reason,omitempty"`
-		}{ev.ChannelID, ev.ChannelName, ev.Plugin, string(ev.Reason)}
-	case hub.EventAgentAttached, hub.EventAgentDetached:
-		data = struct {
-			Agent string `json:"agent"`
-			Since *Time  `json:"since" nullable:"true"`
-		}{ev.Agent, when(ev.Since)}
-	default:
-		data = showAdapter(ev.ChannelID, ev.ChannelName, ev.Attachment)
 	}
-	return e.gather(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", id, ev.Type, mustJSON(data)))
+	if ev.Size() >= largeEvent { // none is kept beyond the room that there is for it
+		return e.gather(e.s.encodeEvent(ev))
+	}
+	return e.gather(ev.Encoded(e.s.encodeEvent))
 }
 
 // sees reports whether what happened is there for the reader: what is about the
 // whole host is not for one who is limited to channels.
-func (e *stream) sees(ev hub.Event) bool {
+func (e *stream) sees(ev *hub.Event) bool {
 	if !e.holder.Limited() {
 		return true
 	}

@@ -204,7 +204,7 @@ func (s *server) testChannel(ctx context.Context, in *struct {
 const testWait = 5 * time.Second
 
 // await waits for what the adapter says of the message.
-func (t *testBody) await(ctx context.Context, events <-chan hub.Event) {
+func (t *testBody) await(ctx context.Context, events <-chan *hub.Event) {
 	late := time.NewTimer(testWait)
 	defer late.Stop()
 	t.Detail = "Not confirmed within " + testWait.String() + ": it may still be."

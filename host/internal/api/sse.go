@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -25,6 +26,7 @@ type sse struct {
 	w     http.ResponseWriter
 	c     *http.ResponseController
 	until time.Time // by when what is held for it must be taken; zero = nothing is
+	text  []byte    // gathered and not written; nil = nothing is
 
 	mu      sync.Mutex // guards what follows
 	writing bool
@@ -61,16 +63,53 @@ func (e *sse) write(text string) error {
 	return e.flush()
 }
 
+// maxText is how much is gathered for one write.
+const maxText = 16 << 10
+
+// texts are where streams gather: an idle one has none.
+var texts = sync.Pool{New: func() any { return make([]byte, 0, maxText) }}
+
 // gather is write, but that the text may wait for the next flush.
 func (e *sse) gather(text string) error {
-	return e.out(func() error {
-		_, err := e.w.Write([]byte(text))
+	if len(e.text)+len(text) > maxText {
+		if err := e.pour(); err != nil {
+			return err
+		}
+	}
+	if len(text) > maxText {
+		return e.out(func() error {
+			_, err := io.WriteString(e.w, text)
+			return err
+		})
+	}
+	if e.text == nil {
+		e.text = texts.Get().([]byte)
+	}
+	e.text = append(e.text, text...)
+	return nil
+}
+
+// pour writes what was gathered. It may still wait in net/http.
+func (e *sse) pour() error {
+	if e.text == nil {
+		return nil
+	}
+	err := e.out(func() error {
+		_, err := e.w.Write(e.text)
 		return err
 	})
+	texts.Put(e.text[:0]) //nolint:staticcheck // a slice's header is allocated: less than what it spares
+	e.text = nil
+	return err
 }
 
 // flush sends what was gathered.
-func (e *sse) flush() error { return e.out(e.c.Flush) }
+func (e *sse) flush() error {
+	if err := e.pour(); err != nil {
+		return err
+	}
+	return e.out(e.c.Flush)
+}
 
 // out calls write, unless the stream is over.
 func (e *sse) out(write func() error) error {

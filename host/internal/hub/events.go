@@ -46,14 +46,47 @@ type Event struct {
 	Agent        string
 	Since        time.Time // of an agent: that it is there, or away
 	Text         string    // streaming: all that there is of the answer
+
+	shared *encoded // nil = it was not published
+}
+
+// encoded is an event as readers are sent it. It is made once for all who want it.
+type encoded struct {
+	mu   sync.Mutex // guards what follows
+	made bool
+	text string // "" = it is too long to be kept
+}
+
+// moreEncoded is how much longer than twice its event a text may be that is kept with
+// it: so what waits for subscribers stays bounded by what their events hold.
+const moreEncoded = 1 << 10
+
+// Encoded is what encode makes of the event. For one that was published it is called
+// once, whoever asks, and must make the same for all; a text that is much longer than
+// the event is made anew for each.
+func (ev *Event) Encoded(encode func(*Event) string) string {
+	if ev.shared == nil {
+		return encode(ev)
+	}
+	e := ev.shared
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.made && e.text != "" {
+		return e.text
+	}
+	text := encode(ev)
+	if e.made = true; len(text) <= 2*ev.Size()+moreEncoded {
+		e.text = text
+	}
+	return text
 }
 
 // Events hands events to subscribers. A subscriber that does not keep up is
 // cut off: its channel is closed, and it reads what it missed from history.
 type Events struct {
-	any  atomic.Int32               // subscribers; spares the happy path the mutex
-	mu   sync.Mutex                 // guards subs
-	subs map[chan Event]*subscriber // by where its events go
+	any  atomic.Int32                // subscribers; spares the happy path the mutex
+	mu   sync.Mutex                  // guards subs
+	subs map[chan *Event]*subscriber // by where its events go
 }
 
 // eventBuffer and eventBytes are how far a subscriber may fall behind: in events, and
@@ -73,7 +106,7 @@ type subscriber struct {
 }
 
 // room reports whether one more event may wait in ch.
-func (s *subscriber) room(ch chan Event, size int) bool {
+func (s *subscriber) room(ch chan *Event, size int) bool {
 	for waiting := len(ch); s.n > waiting; s.n-- { // what was taken meanwhile
 		s.bytes -= s.sizes[s.first]
 		s.first = (s.first + 1) % eventBuffer
@@ -88,25 +121,26 @@ func (s *subscriber) sent(size int) {
 	s.bytes += size
 }
 
-// size is how many bytes of a message an event holds.
-func (ev *Event) size() int {
+// Size is how many bytes of a message an event holds.
+func (ev *Event) Size() int {
 	if ev.Message.ID == 0 {
 		return len(ev.Text)
 	}
 	return len(ev.Text) + ev.Message.Size()
 }
 
-// Subscribe returns a channel of all events but EventStreaming, and what ends it.
-func (e *Events) Subscribe() (<-chan Event, func()) { return e.SubscribeTo(nil) }
+// Subscribe returns a channel of all events but EventStreaming, and what ends it. All
+// subscribers get the same events: nobody may change one.
+func (e *Events) Subscribe() (<-chan *Event, func()) { return e.SubscribeTo(nil) }
 
 // SubscribeTo is Subscribe for the events that are wanted; nil = all. want must
 // not block.
-func (e *Events) SubscribeTo(want func(*Event) bool) (<-chan Event, func()) {
-	ch := make(chan Event, eventBuffer)
+func (e *Events) SubscribeTo(want func(*Event) bool) (<-chan *Event, func()) {
+	ch := make(chan *Event, eventBuffer)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.subs == nil {
-		e.subs = map[chan Event]*subscriber{}
+		e.subs = map[chan *Event]*subscriber{}
 	}
 	e.subs[ch] = &subscriber{want: want}
 	e.any.Add(1)
@@ -117,7 +151,7 @@ func (e *Events) SubscribeTo(want func(*Event) bool) (<-chan Event, func()) {
 	}
 }
 
-func (e *Events) drop(ch chan Event) {
+func (e *Events) drop(ch chan *Event) {
 	if _, ok := e.subs[ch]; ok {
 		delete(e.subs, ch)
 		close(ch)
@@ -142,16 +176,18 @@ func (e *Events) publish(ev Event) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	size := ev.size()
+	size, one := ev.Size(), new(Event)
+	*one = ev
+	one.shared = new(encoded)
 	for ch, sub := range e.subs {
-		if sub.want == nil && ev.Type == EventStreaming || sub.want != nil && !sub.want(&ev) {
+		if sub.want == nil && ev.Type == EventStreaming || sub.want != nil && !sub.want(one) {
 			continue
 		}
 		if !sub.room(ch, size) {
 			e.drop(ch)
 			continue
 		}
-		ch <- ev // has room: nobody else sends
+		ch <- one // has room: nobody else sends
 		sub.sent(size)
 	}
 }
