@@ -54,14 +54,19 @@ const (
 	limitedPause = 5 * time.Millisecond
 )
 
-// pace keeps one agent from taking the host's time from all others. One goroutine uses
-// it.
+// Pace keeps one agent from taking the host's time from all others, however many frames
+// it sends. One call at a time.
+type Pace struct {
+	spent time.Duration // of the host's time …
+	until time.Time     // … and up to when half of it was given back
+}
+
+// pace is what an agent that dials in may send. One goroutine uses it.
 type pace struct {
 	most  int
 	all   *rate.Limiter // nil = by time
+	time  Pace
 	wrong *rate.Limiter
-	spent time.Duration // of the host's time …
-	until time.Time     // … and up to when half of it was given back
 }
 
 func newPace(most int) *pace {
@@ -93,12 +98,16 @@ func (p *pace) refused() {
 	}
 }
 
-// took counts what a frame took, from when it had come, and waits if that was more than
-// the agent's part.
+// took counts what a frame took, unless the agent has a number of frames.
 func (p *pace) took(since time.Time) {
-	if p.all != nil {
-		return
+	if p.all == nil {
+		p.time.Took(since)
 	}
+}
+
+// Took counts what a frame took, from when it had come, and waits if that was more than
+// the agent's part.
+func (p *Pace) Took(since time.Time) {
 	now := time.Now()
 	if p.until.IsZero() {
 		p.until = since

@@ -37,6 +37,7 @@ type conn struct {
 	switched chan struct{}    // closed when the session is a WebSocket
 
 	mu       sync.Mutex     // guards what follows
+	pace     Pace           // of a socket of it; nil = packets are counted
 	ws       transport.Conn // nil = polling
 	polled   bool           // a GET is being answered
 	posted   bool           // a POST is being read
@@ -118,11 +119,14 @@ func (c *conn) leave(s *Socket) {
 		return
 	}
 	delete(c.sockets, s.namespace)
-	if len(c.sockets) == 0 {
-		c.mu.Lock()
-		c.bare = time.Now()
-		c.mu.Unlock()
+	c.mu.Lock()
+	if s.pace != nil && c.pace == s.pace {
+		c.pace = nil
 	}
+	if len(c.sockets) == 0 {
+		c.bare = time.Now()
+	}
+	c.mu.Unlock()
 	s.mu.Lock()
 	s.gone = true
 	s.mu.Unlock()
@@ -147,7 +151,13 @@ var errEnded = errors.New("the connection has ended")
 
 // take acts on one packet of Engine.IO. An error ends the connection.
 func (c *conn) take(b []byte) error {
-	if err := c.packets.Wait(c.ctx); err != nil {
+	c.mu.Lock()
+	pace := c.pace
+	c.mu.Unlock()
+	now := time.Now()
+	if pace != nil {
+		defer c.took(pace, now)
+	} else if err := c.packets.Wait(c.ctx); err != nil {
 		return errEnded
 	}
 	c.mu.Lock()
@@ -175,6 +185,13 @@ func (c *conn) take(b []byte) error {
 		return errEnded
 	}
 	return c.guard(func() error { return c.act(p) })
+}
+
+// took tells the pace of a packet. in must not be held.
+func (c *conn) took(p Pace, since time.Time) {
+	c.in.Lock()
+	defer c.in.Unlock()
+	p.Took(since)
 }
 
 // act acts on one packet of Socket.IO. in must be held.

@@ -30,6 +30,7 @@ type echo struct {
 	open   int
 	closed int
 	socket *Socket // the newest
+	pace   Pace    // of those that come; nil = packets are counted
 }
 
 type echoSocket struct {
@@ -47,6 +48,9 @@ func (e *echo) Open(s *Socket, auth json.RawMessage) Handler {
 	defer e.mu.Unlock()
 	e.open++
 	e.socket = s
+	if e.pace != nil {
+		s.PaceBy(e.pace)
+	}
 	return &echoSocket{e, s}
 }
 

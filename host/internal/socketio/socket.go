@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Socket is a client in one namespace.
@@ -13,6 +14,7 @@ type Socket struct {
 	namespace string
 	id        string
 	handler   Handler // guarded by conn.in
+	pace      Pace    // nil = packets are counted; guarded by conn.mu
 
 	mu   sync.Mutex // guards gone
 	gone bool
@@ -25,6 +27,22 @@ func newSocket(c *conn, namespace string) *Socket {
 // Query is a field of the query that the client connected with: where older ones
 // put what belongs into the handshake. "" = it is not there, or is not looked at.
 func (s *Socket) Query(name string) string { return s.c.query.Get(name) }
+
+// Pace keeps a client from taking the host's time from all others.
+type Pace interface {
+	// Took is told of each packet when it had come, once it was acted on. It may wait. It
+	// is called once at a time.
+	Took(since time.Time)
+}
+
+// PaceBy is for clients that have shown who they are, and may speak for many: until the
+// socket has gone p bounds what their connection may send, in place of a number of
+// packets. Only Open may call it.
+func (s *Socket) PaceBy(p Pace) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	s.pace, s.c.pace = p, p
+}
 
 // Remote is the address that the client came from.
 func (s *Socket) Remote() string { return s.c.remote }

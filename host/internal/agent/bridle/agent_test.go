@@ -118,7 +118,7 @@ func start(t *testing.T, o Options) *setup {
 		t.Fatal(err)
 	}
 	s.agent = made.(*Agent)
-	io := socketio.New(socketio.Options{Namespaces: map[string]socketio.Namespace{Namespace: s.Agents}})
+	io := socketio.New(socketio.Options{Namespaces: map[string]socketio.Namespace{Namespace: s.Agents}, Rate: 1, Burst: 2}) // for browsers
 	web := httptest.NewServer(io)
 	s.url = "ws" + strings.TrimPrefix(web.URL, "http") + socketio.Path + "?EIO=4&transport=websocket"
 	t.Cleanup(func() {
@@ -216,6 +216,18 @@ func (s *setup) noted(want string) {
 	await.UntilElse(s.t, func() bool { return s.out.all() == want }, func() string {
 		return "noted: " + s.out.all() + "\nexpected: " + want
 	})
+}
+
+// An agent speaks for many clients: what browsers may send is no bound of it.
+func TestAgentIsNotCountedAsABrowser(t *testing.T) {
+	s := start(t, Options{})
+	c := s.serve()
+	for range 200 {
+		c.event("ping", `{}`)
+	}
+	for range 200 {
+		c.hear(`["pong"`)
+	}
 }
 
 // What comes behind an answer does not overtake it.

@@ -238,6 +238,7 @@ func (s *Agents) Open(socket *socketio.Socket, auth json.RawMessage) socketio.Ha
 	if !a.enter(l) {
 		return s.refuse(l, CodeInvalidToken, wrongKey)
 	}
+	socket.PaceBy(new(agent.Pace))
 	s.Log.Info("agent connected", "agent", a.row.Name, "remote", socket.Remote())
 	s.tell(a)
 	return l
