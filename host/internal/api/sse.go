@@ -26,7 +26,7 @@ type sse struct {
 	w     http.ResponseWriter
 	c     *http.ResponseController
 	until time.Time // by when what is held for it must be taken; zero = nothing is
-	text  []byte    // gathered and not written; nil = nothing is
+	text  *[]byte   // gathered and not written; nil = nothing is
 
 	mu      sync.Mutex // guards what follows
 	writing bool
@@ -67,11 +67,11 @@ func (e *sse) write(text string) error {
 const maxText = 16 << 10
 
 // texts are where streams gather: an idle one has none.
-var texts = sync.Pool{New: func() any { return make([]byte, 0, maxText) }}
+var texts = sync.Pool{New: func() any { b := make([]byte, 0, maxText); return &b }}
 
 // gather is write, but that the text may wait for the next flush.
 func (e *sse) gather(text string) error {
-	if len(e.text)+len(text) > maxText {
+	if e.text != nil && len(*e.text)+len(text) > maxText {
 		if err := e.pour(); err != nil {
 			return err
 		}
@@ -83,9 +83,9 @@ func (e *sse) gather(text string) error {
 		})
 	}
 	if e.text == nil {
-		e.text = texts.Get().([]byte)
+		e.text = texts.Get().(*[]byte)
 	}
-	e.text = append(e.text, text...)
+	*e.text = append(*e.text, text...)
 	return nil
 }
 
@@ -95,10 +95,11 @@ func (e *sse) pour() error {
 		return nil
 	}
 	err := e.out(func() error {
-		_, err := e.w.Write(e.text)
+		_, err := e.w.Write(*e.text)
 		return err
 	})
-	texts.Put(e.text[:0]) //nolint:staticcheck // a slice's header is allocated: less than what it spares
+	*e.text = (*e.text)[:0]
+	texts.Put(e.text)
 	e.text = nil
 	return err
 }

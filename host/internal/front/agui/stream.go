@@ -46,16 +46,25 @@ func (r *Run) shows() bool {
 	return r.turn.run == r
 }
 
-// follow shows what comes until the turn is over.
+// follow shows what comes until the turn is over. A turn that is over already is
+// written at once, with its end.
 func (r *Run) follow(ctx context.Context, s *speaker) (*Failure, error) {
-	if err := s.flush(); err != nil {
+	flush := func() error {
+		select {
+		case <-r.turn.over:
+			return nil
+		default:
+			return s.flush()
+		}
+	}
+	if err := flush(); err != nil {
 		return nil, err
 	}
 	why, err := r.wait(ctx, r.turn, s, func() error {
 		for _, p := range r.take() {
 			s.parcel(&p)
 		}
-		return s.flush()
+		return flush()
 	})
 	if err != nil || why == errSlow { // what waits is not all there is
 		return why, err
