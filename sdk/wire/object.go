@@ -7,7 +7,8 @@ import "encoding/json"
 // refused, by the same rules. Of a repeated key the last counts.
 type Object map[string]json.RawMessage
 
-// ReadObject reads a frame. A refusal is one of bad_json, not_object, too_deep.
+// ReadObject reads a frame, which must be valid UTF-8. A refusal is one of bad_json,
+// not_object, too_deep.
 func ReadObject(frame []byte) (Object, *Error) {
 	if o := readOrdinary(string(frame)); o != nil {
 		return o, nil
