@@ -21,6 +21,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -222,6 +223,8 @@ func TestCount(t *testing.T) {
 		_, _ = bufio.NewReader(c).ReadString(0)
 		_ = c.Close()
 	}
+	// Who upgrades closes the connection itself, before it is counted.
+	await.Until(t, "the upgrade is counted", func() bool { return strings.Contains(p.page(t), `route="/upgrade"`) })
 	wantLines(t, p.page(t),
 		`pontoon_http_requests_total{method="GET",route="/things/{id}",status="200"} 2`,
 		`pontoon_http_requests_total{method="POST",route="/things/{id}",status="409"} 1`,
