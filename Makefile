@@ -52,10 +52,15 @@ size: build
 needs:
 	tools/needs/install.sh
 
-# Without what builds the host, links gRPC or starts browsers, interpreters or servers of others, which is in
+# Without what builds the host, measures it, links gRPC or starts browsers, interpreters or servers of others, which is in
 # these packages, and without the race detector, vet and tables for debuggers. PATH has nothing but Go, so that a
-# test which needs more fails here, and does not hide. -p 4: some packages wait most of their time.
-END_TO_END := host/cmd/pontoon|tools/bench|host/internal/(console|browser|plugin|supervisor/.*)|sdk/(plugin|transport/grpcconn)|adapters/.*
+# test which needs more fails here, and does not hide. -p 4: some packages wait most of their time. -l and
+# GOGC: to compile takes longer than the tests, and a third less without what is inlined in the largest packages
+# and with the compiler's heap collected seldom.
+END_TO_END := host/cmd/pontoon|tools/bench.*|host/internal/(console|browser|plugin|supervisor/.*|ledger/sqlite/deepbench)|sdk/(plugin|transport/(grpcconn|pb)|schema/generate)|adapters/.*
+quick: export GOFLAGS += $(foreach p,modernc.org/sqlite/lib modernc.org/libc $(MODULE)/host/internal/api,'-gcflags=$(p)=-l')
+quick: export GOGC := 400
+quick: export GOMEMLIMIT := 2GiB
 quick:
 	packages=$$($(GO) list ./... | grep -vE '/($(END_TO_END))$$') && \
 	PATH=$$($(GO) env GOROOT)/bin CGO_ENABLED=0 $$($(GO) env GOROOT)/bin/go test -p 4 -short -vet=off -ldflags='-s -w' $$packages

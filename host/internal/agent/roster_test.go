@@ -15,6 +15,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 // made is an agent of the test's kind: it keeps its config, and what it is told.
@@ -47,7 +48,7 @@ func (l *lines) Write(p []byte) (int, error) {
 // roster makes a roster with the kinds "echo" and "test", over a new database.
 func roster(t *testing.T) (*Roster, *sqlite.Store, *lines) {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	st, err := sqlite.Open(t.Context(), blank.Dir(t, t.TempDir()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -64,7 +65,7 @@ func openBed(t *testing.T, dir string, o agent.SocketOptions) *bed {
 			t.Fatal(err)
 		}
 	}
-	b.store, err = sqlite.Open(t.Context(), dir, sqlite.Options{Log: log})
+	b.store, err = sqlite.Open(t.Context(), blank.Dir(t, dir), sqlite.Options{Log: log})
 	must(err)
 	keys, err := auth.OpenKeys(dir)
 	must(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 const password = "correct horse battery"
@@ -36,7 +37,7 @@ func accountOf(t *testing.T) (*Account, *Gate, *settable) {
 	now.set(time.Now().Truncate(time.Second))
 	clock := now.now
 	dir := t.TempDir()
-	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{Now: clock})
+	s, err := sqlite.Open(t.Context(), blank.Dir(t, dir), sqlite.Options{Now: clock})
 	if err != nil {
 		t.Fatal(err)
 	}

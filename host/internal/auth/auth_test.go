@@ -19,6 +19,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 func TestGenerate(t *testing.T) {
@@ -117,7 +118,7 @@ func TestCheckOwnToken(t *testing.T) {
 // gateOf makes a gate whose clock is *now, with one channel of token "valid…".
 func gateOf(t *testing.T, now *time.Time) (*Gate, *sqlite.Store, ledger.Channel) {
 	t.Helper()
-	s, err := sqlite.Open(context.Background(), t.TempDir(), sqlite.Options{})
+	s, err := sqlite.Open(context.Background(), blank.Dir(t, t.TempDir()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 // Whatever is wrong with a key, the answer is one; a key of another sort is none.
 func TestAdmitKey(t *testing.T) {
-	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	s, err := sqlite.Open(t.Context(), blank.Dir(t, t.TempDir()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
@@ -16,7 +17,7 @@ import (
 // tells it what was right.
 func TestLimiter(t *testing.T) {
 	const right = "correct horse battery"
-	s, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	s, err := sqlite.Open(t.Context(), blank.Dir(t, t.TempDir()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

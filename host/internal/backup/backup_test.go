@@ -20,6 +20,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
 )
@@ -39,7 +40,7 @@ type host struct {
 
 func start(t *testing.T, dir string) *host {
 	t.Helper()
-	s, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	s, err := sqlite.Open(t.Context(), blank.Dir(t, dir), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

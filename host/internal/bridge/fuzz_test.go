@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -72,7 +73,7 @@ func FuzzRegister(f *testing.F) {
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
-	st, err := sqlite.Open(f.Context(), f.TempDir(), sqlite.Options{})
+	st, err := sqlite.Open(f.Context(), blank.Dir(f, f.TempDir()), sqlite.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
@@ -82,7 +83,7 @@ func open(t *testing.T, s *Setup) *Core {
 		s.prepare(c.Roster)
 	}
 	var err error
-	if c.Store, err = sqlite.Open(t.Context(), s.Dir, s.Store); err != nil {
+	if c.Store, err = sqlite.Open(t.Context(), blank.Dir(t, s.Dir), s.Store); err != nil {
 		t.Fatal(err)
 	}
 	if c.Files, err = attach.Open(s.Dir, attach.Options{Base: func() string { return "http://" + c.addr }, Log: log, Named: c.Store.Named, Files: []string{c.Shared}}); err != nil {

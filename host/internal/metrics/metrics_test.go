@@ -19,6 +19,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
@@ -41,7 +42,7 @@ type parts struct {
 func begin(t *testing.T) *parts {
 	t.Helper()
 	dir := t.TempDir()
-	st, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	st, err := sqlite.Open(t.Context(), blank.Dir(t, dir), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

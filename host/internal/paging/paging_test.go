@@ -9,6 +9,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 // shelf is a store with messages in one channel.
@@ -21,7 +22,7 @@ type shelf struct {
 // filled makes messages of these sizes.
 func filled(t *testing.T, sizes ...int) *shelf {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	st, err := sqlite.Open(t.Context(), blank.Dir(t, t.TempDir()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

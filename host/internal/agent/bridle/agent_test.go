@@ -17,6 +17,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
@@ -90,7 +91,7 @@ var change = ledger.Change{Actor: "test", Action: "test", Detail: json.RawMessag
 
 func start(t *testing.T, o Options) *setup {
 	t.Helper()
-	st, err := sqlite.Open(t.Context(), t.TempDir(), sqlite.Options{})
+	st, err := sqlite.Open(t.Context(), blank.Dir(t, t.TempDir()), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -84,7 +85,7 @@ func start(t *testing.T, s setup) *host {
 		}
 	}
 	var err error
-	h.store, err = sqlite.Open(t.Context(), s.dir, sqlite.Options{Names: attach.Names})
+	h.store, err = sqlite.Open(t.Context(), blank.Dir(t, s.dir), sqlite.Options{Names: attach.Names})
 	must(err)
 	keys, err := auth.OpenKeys(s.dir)
 	must(err)

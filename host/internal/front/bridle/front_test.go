@@ -23,6 +23,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -92,7 +93,7 @@ type setup struct {
 func start(t *testing.T, change func(*Options)) *setup {
 	t.Helper()
 	dir := t.TempDir()
-	st, err := sqlite.Open(t.Context(), dir, sqlite.Options{})
+	st, err := sqlite.Open(t.Context(), blank.Dir(t, dir), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/ledgertest"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 func TestContract(t *testing.T) {
@@ -15,7 +16,7 @@ func TestContract(t *testing.T) {
 		dir := t.TempDir()
 		return ledgertest.Kept{
 			Open: func(t testing.TB) ledgertest.Engine {
-				s, err := Open(t.Context(), dir, Options{BusyTimeout: 50 * time.Millisecond})
+				s, err := Open(t.Context(), blank.Dir(t, dir), Options{BusyTimeout: 50 * time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}

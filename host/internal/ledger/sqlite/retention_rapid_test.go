@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 // kept is a message as the model knows it.
@@ -49,7 +50,7 @@ func (h *shelf) Remove(ids []string) {
 }
 
 func (h *shelf) open(t *rapid.T) {
-	s, err := Open(t.Context(), h.dir, Options{Now: func() time.Time { return h.now }, Names: func(parts, _ []byte) []string {
+	s, err := Open(t.Context(), blank.Dir(t, h.dir), Options{Now: func() time.Time { return h.now }, Names: func(parts, _ []byte) []string {
 		return strings.Fields(string(parts))
 	}})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 )
 
 // swept opens a store with a clock that the test moves, and sweeps nothing by
@@ -22,7 +23,7 @@ func swept(t *testing.T, dir string, o Options) (s *Store, now *time.Time, log *
 	log, now = new(bytes.Buffer), new(time.Time)
 	*now = time.Now()
 	o.Now, o.Log = func() time.Time { return *now }, slog.New(slog.NewTextHandler(log, nil))
-	s, err := Open(t.Context(), dir, o)
+	s, err := Open(t.Context(), blank.Dir(t, dir), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 )
 
@@ -37,7 +38,7 @@ func with(k Sealer) Sealing {
 
 func openWith(t testing.TB, dir string, o Sealing) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), dir, Options{Sealing: o})
+	s, err := Open(t.Context(), blank.Dir(t, dir), Options{Sealing: o})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/db"
 	"github.com/pontoon-bridge/pontoon/schema"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { leaks.Main(m) }
 
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), dir, Options{})
+	s, err := Open(t.Context(), blank.Dir(t, dir), Options{})
 	if err != nil {
 		t.Fatalf("open store: %v", err)
 	}
