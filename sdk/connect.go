@@ -117,7 +117,7 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 	l := newLink(conn)
 	var watcher sync.WaitGroup
 	defer watcher.Wait()
-	defer close(l.gone)
+	defer l.end()
 	ack, err := c.register(ctx, work, l)
 	if err != nil {
 		l.abandon("")

@@ -405,7 +405,7 @@ func TestSilence(t *testing.T) {
 			t.Error("the connection was given up")
 		default:
 		}
-		close(l.gone)
+		l.end()
 		receive(t, "watch ends", watched)
 		l.abandon("")
 	})

@@ -48,8 +48,10 @@ func (h *Host) Deliver(ctx context.Context, e Event) error {
 	if id == "" {
 		id = h.ids.next()
 	}
-	if _, err := encode(&e, "", newest); err != nil { // at once, not when the host is back
-		return fmt.Errorf("deliver event: %w", err)
+	if l := h.links.present(); l == nil || l.protocol != newest.protocol { // what is wrong is said at once, not when the host is back
+		if _, err := encode(&e, "", newest); err != nil {
+			return fmt.Errorf("deliver event: %w", err)
+		}
 	}
 	d := delivery{host: h, event: &e, id: id}
 	wait := h.timing.backoff()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/outbox"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -22,7 +23,7 @@ var (
 // link is one connection to the host, from dial to its end.
 type link struct {
 	conn    transport.Conn
-	turn    chan struct{} // holds one token while someone writes
+	out     *outbox.Outbox
 	gone    chan struct{} // closed when the reader has ended
 	made    time.Time
 	reading atomic.Int64 // since when, after made, the reader waits for the host, in ns; 0 = it waits for the adapter
@@ -45,7 +46,8 @@ type answer struct {
 }
 
 func newLink(c transport.Conn) *link {
-	l := &link{conn: c, turn: make(chan struct{}, 1), gone: make(chan struct{}), made: time.Now(), waiting: map[string][]chan answer{}}
+	l := &link{conn: c, out: outbox.New(), gone: make(chan struct{}), made: time.Now(), waiting: map[string][]chan answer{}}
+	l.out.Open(c, nil)
 	l.waits()
 	return l
 }
@@ -96,7 +98,7 @@ func (l *link) ask(ctx context.Context, id string, frame []byte) (answer, error)
 	l.waiting[id] = append(l.waiting[id], c)
 	l.mu.Unlock()
 	defer l.forget(id, c)
-	if err := l.write(ctx, frame); err != nil {
+	if err := l.post(ctx, frame); err != nil {
 		return answer{}, err
 	}
 	select {
@@ -145,19 +147,28 @@ func (l *link) settle(id string, a answer) bool {
 // write waits for its turn as long as ctx allows (errNoTurn), then writes.
 // After any other error the link is of no more use.
 func (l *link) write(ctx context.Context, frame []byte) error {
-	select {
-	case l.turn <- struct{}{}:
-	default:
-		select {
-		case l.turn <- struct{}{}:
-		case <-l.gone:
-			return errGone
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", errNoTurn, context.Cause(ctx))
-		}
+	return l.wrote(ctx, l.out.Write(ctx, frame))
+}
+
+// post is write that does not wait for the writing: l is gone if that fails.
+func (l *link) post(ctx context.Context, frame []byte) error {
+	return l.wrote(ctx, l.out.Post(ctx, frame))
+}
+
+func (l *link) wrote(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, outbox.ErrNoRoom):
+		return fmt.Errorf("%w: %w", errNoTurn, context.Cause(ctx))
+	case err != nil:
+		return errGone
 	}
-	defer func() { <-l.turn }()
-	return l.conn.Write(frame)
+	return nil
+}
+
+// end is the end of the reader.
+func (l *link) end() {
+	close(l.gone)
+	l.out.Shut(l.conn)
 }
 
 func (l *link) waits() { l.reading.Store(max(1, int64(time.Since(l.made)))) }

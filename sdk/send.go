@@ -162,7 +162,11 @@ func (s *sender) answer(ctx context.Context, j job, said *wire.Later) {
 		}
 	}
 	in := wire.Inbound{Type: wire.TypeMessageAck, MessageID: j.MessageID, Later: said}
-	switch err := l.write(ctx, in.Append(nil)); {
+	tell := l.post
+	if said.Ambiguous {
+		tell = l.write // what follows is right only if the host is told
+	}
+	switch err := tell(ctx, in.Append(nil)); {
 	case err == nil && said.Ambiguous:
 		s.memory.forget(j.Outbound)
 	case err != nil && !errors.Is(err, errNoTurn):

@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+	"github.com/pontoon-bridge/pontoon/sdk/internal/outbox"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -86,7 +87,7 @@ type Agent struct {
 	timing  *timing
 	turns   sync.WaitGroup
 
-	out *outbox // its mutex may be taken with mu
+	out *outbox.Outbox // its mutex may be taken with mu
 
 	mu      sync.Mutex // guards what follows
 	pending []*pending // frames that the host has not acknowledged, in order
@@ -108,7 +109,7 @@ func New(o Options, h Handler) (*Agent, error) {
 	}
 	a := &Agent{
 		address: address, header: http.Header{"Authorization": {"Bearer " + o.Key}}, handler: h, log: o.Log, timing: o.timing,
-		running: map[string]*Turn{}, ended: memory{most: 1024}, ids: newIDs(), out: newOutbox(),
+		running: map[string]*Turn{}, ended: memory{most: 1024}, ids: newIDs(), out: outbox.New(),
 	}
 	if a.log == nil {
 		a.log = slog.Default()

@@ -106,9 +106,9 @@ func (a *Agent) put(p *pending) error {
 		return ErrStopped
 	}
 	a.pending = append(a.pending, p)
-	a.out.put(p.frame)
+	a.out.Put(p.frame)
 	a.mu.Unlock()
-	a.out.flush()
+	a.out.Flush()
 	return nil
 }
 

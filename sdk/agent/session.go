@@ -40,7 +40,7 @@ func (a *Agent) session(ctx, work context.Context) (lived time.Duration, err err
 	}
 	began := time.Now()
 	watch.Go(func() { a.watch(conn, gone) })
-	defer a.out.shut(conn)
+	defer a.out.Shut(conn)
 	a.set(conn)
 	a.log.Info("connected to the host")
 	for {
@@ -124,9 +124,9 @@ func (a *Agent) set(conn transport.Conn) {
 	for i, p := range a.pending {
 		frames[i] = p.frame
 	}
-	a.out.open(conn, frames)
+	a.out.Open(conn, frames)
 	a.mu.Unlock()
-	a.out.flush()
+	a.out.Flush()
 }
 
 // take acts on one frame of the host.
@@ -168,15 +168,15 @@ func (a *Agent) begin(work context.Context, w *agentwire.Turn) {
 	if over { // its end was lost with the connection
 		word.Type = agentwire.TypeTurnEnd
 	}
-	a.out.put(word.Append(nil))
+	a.out.Put(word.Append(nil))
 	if t != nil {
 		a.turns.Go(t.run)
 	}
-	a.out.flushSoon() // an answer that is given at once goes with it
+	a.out.FlushSoon() // an answer that is given at once goes with it
 }
 
 // write writes a frame that is worth nothing over another connection.
 func (a *Agent) write(frame []byte) {
-	a.out.put(frame)
-	a.out.flush()
+	a.out.Put(frame)
+	a.out.Flush()
 }

@@ -41,6 +41,8 @@ const (
 	keyAmbiguous
 	keyPreviewHandle
 	keyCursor
+
+	keyResumed // of the host's frames, beside others above
 	keyCount
 )
 
@@ -49,6 +51,7 @@ var keyNames = [keyCount]string{
 	"user_id", "user_name", "text", "action", "reply_ctx", "message_id",
 	"protocol", "profile", "parts", "attachments", "emoji", "remove", "ui_id", "values",
 	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor",
+	"resumed",
 }
 
 // fields holds the raw JSON value of each known key; "" = absent. Of a

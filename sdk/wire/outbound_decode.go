@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Outbound is any frame of the host as an adapter reads it.
@@ -18,6 +19,14 @@ type Outbound struct {
 // DecodeOutbound reads a frame of the host. Unknown fields are ignored; an
 // unknown type is not an error, so that an older adapter survives a newer host.
 func DecodeOutbound(frame []byte) (*Outbound, error) {
+	if out := decodeOrdinary(string(frame)); out != nil {
+		return out, nil
+	}
+	return decodeAny(frame)
+}
+
+// decodeAny is the reference that decodeOrdinary must agree with.
+func decodeAny(frame []byte) (*Outbound, error) {
 	var f struct {
 		Type           Type            `json:"type"`
 		SessionKey     string          `json:"session_key"`
@@ -70,6 +79,43 @@ func DecodeOutbound(frame []byte) (*Outbound, error) {
 		return nil, errorf(CodeMissingField, "%s: absent, expected an object", name)
 	}
 	return out, nil
+}
+
+// decodeOrdinary is the fast path of DecodeOutbound, for what most frames are: a text,
+// or the acknowledgement of a message. It is nil on others and on anything unusual,
+// which the library decides.
+func decodeOrdinary(frame string) *Outbound {
+	var f fields
+	if !utf8.ValidString(frame) || !scan(frame, &f) {
+		return nil
+	}
+	out := new(Outbound)
+	bad := f.text(&out.SessionKey, keySessionKey, MaxFrame) != nil ||
+		f.text(&out.ConversationID, keyConversationID, MaxFrame) != nil ||
+		f.text(&out.Text, keyText, MaxFrame) != nil ||
+		f.text(&out.PreviewHandle, keyPreviewHandle, MaxFrame) != nil
+	if reply := f[keyReplyCtx]; reply != "null" {
+		out.ReplyCtx = Raw(reply)
+	}
+	out.Resumed = f[keyResumed] == "true"
+	switch f[keyType] {
+	case `"send"`:
+		out.Type = TypeSend
+		if id := f[keyMessageID]; id != "" && id[0] == '"' { // see stringIn
+			bad = bad || f.text(&out.MessageID, keyMessageID, MaxFrame) != nil
+		}
+	case `"message_ack"`:
+		out.Type, out.MessageAck = TypeMessageAck, new(MessageAck)
+		a := out.MessageAck
+		bad = bad || f.text(&a.MessageID, keyMessageID, MaxFrame) != nil || f.text(&a.Error, keyError, MaxFrame) != nil ||
+			f.boolean(&a.OK, keyOK) != nil || f.boolean(&a.Retryable, keyRetryable) != nil
+	default:
+		return nil
+	}
+	if bad {
+		return nil
+	}
+	return out
 }
 
 // lacks names the object that the frame's type needs and that is not there.
