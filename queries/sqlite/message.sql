@@ -1,6 +1,3 @@
--- name: ConversationByKey :one
-SELECT * FROM conversation WHERE channel = ? AND key = ?;
-
 -- name: ChannelEnds :one
 SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,

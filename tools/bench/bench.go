@@ -152,15 +152,12 @@ type LoadConfig struct {
 	Tokens []string
 	PID    int
 
-	Progress func(line string) // nil = silent
+	Progress Progress // nil = silent
 }
 
 func (c *LoadConfig) validate() error {
-	if c.Rounds < 1 || c.Rounds > maxRounds {
-		return fmt.Errorf("rounds: found %d, expected 1 to %d", c.Rounds, maxRounds)
-	}
-	if c.Duration <= 0 || c.Duration > maxDuration {
-		return fmt.Errorf("duration: found %s, expected more than 0 and at most %s", c.Duration, maxDuration)
+	if err := checkSpan(c.Rounds, c.Duration); err != nil {
+		return err
 	}
 	if c.Messages < 0 || c.Messages > maxMessages {
 		return fmt.Errorf("messages: found %d, expected 0 to %d", c.Messages, maxMessages)
@@ -225,9 +222,6 @@ func Load(ctx context.Context, c LoadConfig) (LoadReport, error) {
 		return LoadReport{}, err
 	}
 	b := &bed{LoadConfig: c}
-	if b.Progress == nil {
-		b.Progress = func(string) {}
-	}
 	stop, err := b.start(ctx)
 	defer stop()
 	if err != nil {

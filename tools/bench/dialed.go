@@ -65,7 +65,7 @@ func fill(ctx context.Context, b *httpBed, t target, s Scenario) error {
 	if s.Agent != "agui" {
 		return nil
 	}
-	b.Progress("filling the conversations")
+	b.Progress.say("filling the conversations")
 	one, err := measure(ctx, t, s, b.run(), span{maxDuration, filled * s.Conns * s.Conversations, grace})
 	if err == nil && !one.Clean() {
 		err = fmt.Errorf("found %+v", one.Count)

@@ -18,7 +18,7 @@ type DraftsConfig struct {
 	Every        time.Duration
 	EditInterval time.Duration // what adapters that edit ask for
 	Rounds       int
-	Progress     func(line string)
+	Progress     Progress
 }
 
 // Bounds of drafts.
@@ -94,9 +94,6 @@ type DraftsPace struct {
 func Drafts(ctx context.Context, c DraftsConfig) (r DraftsReport, err error) {
 	if err := c.validate(); err != nil {
 		return r, err
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	d, err := startDuel(ctx, c.Exe, c.Dir)
 	if err != nil {

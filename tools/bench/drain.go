@@ -17,7 +17,7 @@ type DrainConfig struct {
 	Size          int   // bytes of a frame
 	Rounds        int
 	Duration      time.Duration // of one measurement of the bare echo
-	Progress      func(line string)
+	Progress      Progress
 }
 
 // Bounds of a drain.
@@ -30,11 +30,8 @@ const (
 )
 
 func (c *DrainConfig) validate() error {
-	if c.Rounds < 1 || c.Rounds > maxRounds {
-		return fmt.Errorf("rounds: found %d, expected 1 to %d", c.Rounds, maxRounds)
-	}
-	if c.Duration <= 0 || c.Duration > maxDuration {
-		return fmt.Errorf("duration: found %s, expected more than 0 and at most %s", c.Duration, maxDuration)
+	if err := checkSpan(c.Rounds, c.Duration); err != nil {
+		return err
 	}
 	if c.Queued < 1 || c.Queued > maxQueued {
 		return fmt.Errorf("queued: found %d, expected 1 to %d", c.Queued, maxQueued)
@@ -83,9 +80,6 @@ func drained(s Scenario) []goal {
 func Drain(ctx context.Context, c DrainConfig) (r LoadReport, err error) {
 	if err := c.validate(); err != nil {
 		return r, err
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	d, err := startDuel(ctx, c.Exe, c.Dir)
 	if err != nil {

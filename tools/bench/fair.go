@@ -25,7 +25,7 @@ type FairConfig struct {
 	History  int           // messages of the channel whose history is read
 	Audited  int           // lines of the audit log that is exported, at least
 	Queued   int           // messages that wait for the one that comes back
-	Progress func(line string)
+	Progress Progress
 }
 
 func (c *FairConfig) validate() error {
@@ -50,9 +50,6 @@ func (c *FairConfig) validate() error {
 		if !slices.Contains(CulpritNames, name) {
 			return fmt.Errorf("culprit: found %q, expected one of %s", name, strings.Join(CulpritNames, ", "))
 		}
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	return c.scenario().validate()
 }
@@ -156,7 +153,7 @@ func (f *fair) compare(ctx context.Context, i int, name string) (CulpritReport, 
 		return r, err
 	}
 	for round := range f.Rounds {
-		f.Progress(fmt.Sprintf("%s: round %d of %d", name, round+1, f.Rounds))
+		f.Progress.say(fmt.Sprintf("%s: round %d of %d", name, round+1, f.Rounds))
 		for turn := range 2 {
 			who := name
 			if (turn+round)%2 == 0 {

@@ -124,7 +124,7 @@ func (f *fair) newAgent(ctx context.Context, name string) (key string, err error
 }
 
 func (f *fair) fillHistory(ctx context.Context, t target) error {
-	f.Progress(fmt.Sprintf("making %d messages of history", f.History))
+	f.Progress.say(fmt.Sprintf("making %d messages of history", f.History))
 	fill := Scenario{Conns: 1, Window: 64, Conversations: 1, Size: 200}
 	_, err := f.measure(ctx, t, fill, span{maxDuration, f.History / 2, grace})
 	return err
@@ -132,7 +132,7 @@ func (f *fair) fillHistory(ctx context.Context, t target) error {
 
 // fillAudit changes a channel again and again: each change is a line of the audit log.
 func (f *fair) fillAudit(ctx context.Context, channel string) error {
-	f.Progress(fmt.Sprintf("making %d lines of the audit log", f.Audited))
+	f.Progress.say(fmt.Sprintf("making %d lines of the audit log", f.Audited))
 	api, err := f.host.rest()
 	if err != nil {
 		return err

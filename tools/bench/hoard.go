@@ -34,7 +34,7 @@ func (h *hoard) measure(ctx context.Context) (r MemoryLoad, err error) {
 	r.Name = h.name
 	var tokens [2]string // without, with
 	for i, data := range []string{h.without(), h.with()} {
-		h.Progress(fmt.Sprintf("%s: %s", h.name, filepath.Base(data)))
+		h.Progress.say(fmt.Sprintf("%s: %s", h.name, filepath.Base(data)))
 		if tokens[i], err = h.prepare(ctx, data, &r); err != nil {
 			return r, err
 		}
@@ -42,7 +42,7 @@ func (h *hoard) measure(ctx context.Context) (r MemoryLoad, err error) {
 	var looks [2][]startLook
 	var longer []float64
 	for round := range h.Rounds {
-		h.Progress(fmt.Sprintf("%s: round %d of %d", h.name, round+1, h.Rounds))
+		h.Progress.say(fmt.Sprintf("%s: round %d of %d", h.name, round+1, h.Rounds))
 		for i := range looks {
 			i = (i + round) % len(looks)
 			data, take := h.without(), h.attachIdle
@@ -191,7 +191,7 @@ func (h *hoard) attachAndTake(ctx context.Context, t target) error {
 
 // answerAll lets the agent come back: each of its turns must be answered, once.
 func (h *hoard) answerAll(ctx context.Context, token string) error {
-	h.Progress(h.name + ": the agent comes back")
+	h.Progress.say(h.name + ": the agent comes back")
 	host, err := startHost(ctx, h.Exe, h.with())
 	if err != nil {
 		return err

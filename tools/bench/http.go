@@ -19,7 +19,7 @@ type HTTPConfig struct {
 	Duration time.Duration // of one measurement
 	Messages int           // of one measurement, if greater than 0; Duration bounds it then
 	Profile  string        // directory for the hosts' profiles, one below it for each row; "" = none
-	Progress func(line string)
+	Progress Progress
 
 	smaller func(Scenario) Scenario // makes a test of a load; nil = the load as it is
 }
@@ -81,9 +81,6 @@ func (c *HTTPConfig) validate() error {
 		if !slices.Contains(RowNames(), name) {
 			return fmt.Errorf("row: found %.40q, expected one of %s", name, strings.Join(RowNames(), ", "))
 		}
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	limits := LoadConfig{Scenarios: DefaultScenarios, Rounds: c.Rounds, Duration: c.Duration, Messages: c.Messages}
 	return limits.validate()

@@ -25,7 +25,7 @@ type IdleConfig struct {
 	Dir      string // where the host's data directory is made; "" = the system's
 	Adapters int
 	Settle   time.Duration // before each look at the host's memory
-	Progress func(line string)
+	Progress Progress
 }
 
 // IdleReport is what idle adapters cost. Bytes are of one adapter; before is
@@ -54,9 +54,6 @@ func Idle(ctx context.Context, c IdleConfig) (r IdleReport, err error) {
 	if c.Settle < 0 || c.Settle > maxSettle {
 		return r, fmt.Errorf("settle: found %s, expected 0 to %s", c.Settle, maxSettle)
 	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
-	}
 	if err := allowFiles(c.Adapters); err != nil {
 		return r, err
 	}
@@ -65,7 +62,7 @@ func Idle(ctx context.Context, c IdleConfig) (r IdleReport, err error) {
 		return r, fmt.Errorf("make data directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	c.Progress(fmt.Sprintf("making %d channels", c.Adapters))
+	c.Progress.say(fmt.Sprintf("making %d channels", c.Adapters))
 	tokens, err := idleChannels(ctx, c, dir)
 	if err != nil {
 		return r, err
@@ -118,7 +115,7 @@ func (r *IdleReport) run(ctx context.Context, c IdleConfig, host *child, tokens 
 		{"attaching all again", &r.Storm, &r.After},
 	} {
 		crowd.cut()
-		c.Progress(step.what)
+		c.Progress.say(step.what)
 		began := now()
 		if err := crowd.attach(ctx, host.bridge(), tokens); err != nil {
 			return err

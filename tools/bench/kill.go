@@ -35,7 +35,7 @@ type KillConfig struct {
 	Conversations int // of each connection; 3
 	Size          int // bytes of a frame; 200
 	Ahead         int // of adapters that acknowledge: messages of a conversation that they take before; 0 = one
-	Progress      func(line string)
+	Progress      Progress
 }
 
 func (c *KillConfig) defaults() error {
@@ -49,9 +49,6 @@ func (c *KillConfig) defaults() error {
 	}
 	if c.Rounds < 1 || c.Rounds > maxRounds {
 		return fmt.Errorf("rounds: found %d, expected 1 to %d", c.Rounds, maxRounds)
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	if c.Ahead < 0 || c.Ahead > maxAcks {
 		return fmt.Errorf("in flight: found %d, expected 0 to %d", c.Ahead, maxAcks)
@@ -150,7 +147,7 @@ func (t *torture) round(ctx context.Context, round int) (KillReport, error) {
 	t.kills++
 	<-finished
 	t.bursts = append(t.bursts, b)
-	t.Progress(fmt.Sprintf("round %d of %d: %d answered", round+1, t.Rounds, b.answered()))
+	t.Progress.say(fmt.Sprintf("round %d of %d: %d answered", round+1, t.Rounds, b.answered()))
 	return r, ctx.Err()
 }
 

@@ -138,7 +138,7 @@ func (t *ackTorture) generation(ctx context.Context, n, kills int, r *AckReport)
 		if crew.wg.Wait(); crew.err != nil || ctx.Err() != nil {
 			return errors.Join(crew.err, ctx.Err())
 		}
-		t.Progress(fmt.Sprintf("round %d of %d: %d answered", r.Rounds, t.Rounds, crew.shown()))
+		t.Progress.say(fmt.Sprintf("round %d of %d: %d answered", r.Rounds, t.Rounds, crew.shown()))
 		if rand.N(2) == 0 {
 			if err := t.killStart(); err != nil {
 				return err

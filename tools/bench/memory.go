@@ -21,7 +21,7 @@ type MemoryConfig struct {
 	Size     int    // bytes of a frame
 	Rounds   int    // starts of each
 	Settle   time.Duration
-	Progress func(line string)
+	Progress Progress
 }
 
 // Limits of what waits: a host must neither hold it all in memory nor read all of it
@@ -121,9 +121,6 @@ func (r *MemoryReport) Clean() bool { return r.Total.Clean() }
 func HostMemory(ctx context.Context, c MemoryConfig) (r MemoryReport, err error) {
 	if err := c.validate(); err != nil {
 		return r, err
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	dir, err := os.MkdirTemp(c.Dir, "pontoon-bench-")
 	if err != nil {

@@ -23,15 +23,12 @@ type ModesConfig struct {
 	Size     int    // bytes of text
 	Rounds   int
 	Duration time.Duration // of one measurement
-	Progress func(line string)
+	Progress Progress
 }
 
 func (c *ModesConfig) validate() error {
-	if c.Rounds < 1 || c.Rounds > maxRounds {
-		return fmt.Errorf("rounds: found %d, expected 1 to %d", c.Rounds, maxRounds)
-	}
-	if c.Duration < time.Millisecond || c.Duration > maxDuration {
-		return fmt.Errorf("duration: found %s, expected 1 ms to %s", c.Duration, maxDuration)
+	if err := checkSpan(c.Rounds, c.Duration); err != nil {
+		return err
 	}
 	for _, w := range c.Windows {
 		if w < 1 || w > 10_000 {
@@ -63,9 +60,6 @@ func Modes(ctx context.Context, c ModesConfig) (LoadReport, error) {
 		return LoadReport{}, err
 	}
 	m := &modes{ModesConfig: c}
-	if m.Progress == nil {
-		m.Progress = func(string) {}
-	}
 	defer m.stop()
 	if err := m.start(ctx); err != nil {
 		return LoadReport{}, err

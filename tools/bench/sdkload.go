@@ -24,7 +24,7 @@ type SDKConfig struct {
 	Size          int // bytes of a frame
 	Rounds        int
 	Duration      time.Duration // of one measurement
-	Progress      func(line string)
+	Progress      Progress
 }
 
 func (c *SDKConfig) scenario() Scenario {
@@ -32,11 +32,8 @@ func (c *SDKConfig) scenario() Scenario {
 }
 
 func (c *SDKConfig) validate() error {
-	if c.Rounds < 1 || c.Rounds > maxRounds {
-		return fmt.Errorf("rounds: found %d, expected 1 to %d", c.Rounds, maxRounds)
-	}
-	if c.Duration < time.Millisecond || c.Duration > maxDuration {
-		return fmt.Errorf("duration: found %s, expected 1 ms to %s", c.Duration, maxDuration)
+	if err := checkSpan(c.Rounds, c.Duration); err != nil {
+		return err
 	}
 	s := c.scenario()
 	if s.Acks < 1 {
@@ -50,9 +47,6 @@ func (c *SDKConfig) validate() error {
 func SDK(ctx context.Context, c SDKConfig) (r LoadReport, err error) {
 	if err := c.validate(); err != nil {
 		return r, err
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	d, err := startDuel(ctx, c.Exe, c.Dir)
 	if err != nil {

@@ -31,7 +31,7 @@ type StormConfig struct {
 	Dir      string // where the host's data directory is made; "" = the system's
 	Adapters int
 	Rounds   int // of each way to be cut off
-	Progress func(line string)
+	Progress Progress
 }
 
 // StormReport is how adapters came back that were all cut off at once.
@@ -76,8 +76,6 @@ func Storm(ctx context.Context, c StormConfig) (r StormReport, err error) {
 		return r, fmt.Errorf("adapters: found %d, expected 1 to %d", c.Adapters, maxConns/2)
 	case c.Rounds < 1 || c.Rounds > maxRounds:
 		return r, fmt.Errorf("rounds: found %d, expected 1 to %d", c.Rounds, maxRounds)
-	case c.Progress == nil:
-		c.Progress = func(string) {}
 	}
 	if err := allowFiles(2 * c.Adapters); err != nil {
 		return r, err
@@ -91,7 +89,7 @@ func Storm(ctx context.Context, c StormConfig) (r StormReport, err error) {
 		return r, err
 	}
 	defer func() { s.host.kill() }()
-	c.Progress(fmt.Sprintf("making %d channels", c.Adapters))
+	c.Progress.say(fmt.Sprintf("making %d channels", c.Adapters))
 	if s.tokens, err = provision(ctx, s.host, "storm", c.Adapters); err != nil {
 		return r, err
 	}
@@ -118,7 +116,7 @@ func (s *storm) run(ctx context.Context, r *StormReport) error {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 			w.took = append(w.took, (now() - began).Seconds())
-			s.Progress(fmt.Sprintf("round %d of %d: all %d back after %s in %.2f s", round+1, s.Rounds, s.Adapters, w.name, w.took[round]))
+			s.Progress.say(fmt.Sprintf("round %d of %d: all %d back after %s in %.2f s", round+1, s.Rounds, s.Adapters, w.name, w.took[round]))
 			if err := s.check(ctx, r); err != nil {
 				return err
 			}

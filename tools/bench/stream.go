@@ -22,7 +22,7 @@ type StreamConfig struct {
 	Size     int   // bytes of a frame
 	Rounds   int
 	Duration time.Duration // of one measurement
-	Progress func(line string)
+	Progress Progress
 }
 
 // The two ways in which a child gives frames back.
@@ -41,9 +41,6 @@ func Streams(ctx context.Context, c StreamConfig) (LoadReport, error) {
 	}
 	if c.Size < 1 || c.Size > maxSize {
 		return LoadReport{}, fmt.Errorf("frame size: found %d, expected 1 to %d", c.Size, maxSize)
-	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
 	}
 	ways := []string{viaConn, viaGRPC}
 	var ends []*farEnd
@@ -64,7 +61,7 @@ func Streams(ctx context.Context, c StreamConfig) (LoadReport, error) {
 		s := Scenario{Conns: 1, Window: window, Conversations: 1, Size: c.Size}
 		samples := make([][]Sample, len(ways))
 		for round := range c.Rounds {
-			c.Progress(fmt.Sprintf("%s: round %d of %d", s.Name(), round+1, c.Rounds))
+			c.Progress.say(fmt.Sprintf("%s: round %d of %d", s.Name(), round+1, c.Rounds))
 			for i := range ways {
 				i = (i + round) % len(ways)
 				one, err := ends[i].measure(ctx, s, c.Duration)

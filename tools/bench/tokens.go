@@ -25,7 +25,7 @@ type TokensConfig struct {
 	Exe      string
 	Dir      string // where the host's data directory is made; "" = the system's
 	Samples  int    // of each way, one after the other
-	Progress func(line string)
+	Progress Progress
 }
 
 // TokensReport tells what the host adds before users see the first word.
@@ -86,9 +86,6 @@ func Tokens(ctx context.Context, c TokensConfig) (r TokensReport, err error) {
 	if c.Samples < 1 || c.Samples > maxRounds {
 		return r, fmt.Errorf("samples: found %d, expected 1 to %d", c.Samples, maxRounds)
 	}
-	if c.Progress == nil {
-		c.Progress = func(string) {}
-	}
 	dir, err := os.MkdirTemp(c.Dir, "pontoon-bench-")
 	if err != nil {
 		return r, fmt.Errorf("make data directory: %w", err)
@@ -124,7 +121,7 @@ func measureKind(ctx context.Context, c TokensConfig, api *rest, host *child, ki
 	}
 	defer stop()
 	for _, user := range []string{"adapter", "agui"} {
-		c.Progress(fmt.Sprintf("%s agent, %s", kind, user))
+		c.Progress.say(fmt.Sprintf("%s agent, %s", kind, user))
 		way, err := t.measure(ctx, c, api, host, kind, user)
 		if err != nil {
 			return nil, fmt.Errorf("behind %s: %w", user, err)

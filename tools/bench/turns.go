@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 )
 
 // way is one of those that a scenario measures in turns.
@@ -14,10 +15,10 @@ type way struct {
 
 // inTurns measures all ways once a round; who begins changes with the round. Of two
 // the first has its ratios to the second.
-func inTurns(ctx context.Context, s Scenario, rounds int, progress func(string), ways ...way) (ScenarioReport, error) {
+func inTurns(ctx context.Context, s Scenario, rounds int, progress Progress, ways ...way) (ScenarioReport, error) {
 	samples := make([][]Sample, len(ways))
 	for round := range rounds {
-		progress(fmt.Sprintf("%s: round %d of %d", s.Name(), round+1, rounds))
+		progress.say(fmt.Sprintf("%s: round %d of %d", s.Name(), round+1, rounds))
 		for i := range ways {
 			i = (i + round) % len(ways)
 			one, err := ways[i].measure(ctx, round)
@@ -46,6 +47,26 @@ type duel struct {
 	host *child
 	raw  *child
 	rest *rest
+}
+
+// checkSpan refuses so many rounds of measurements so long.
+func checkSpan(rounds int, each time.Duration) error {
+	if rounds < 1 || rounds > maxRounds {
+		return fmt.Errorf("rounds: found %d, expected 1 to %d", rounds, maxRounds)
+	}
+	if each < time.Millisecond || each > maxDuration {
+		return fmt.Errorf("duration: found %s, expected 1 ms to %s", each, maxDuration)
+	}
+	return nil
+}
+
+// Progress is told what goes on, a line at a time; nil = nobody is.
+type Progress func(line string)
+
+func (p Progress) say(line string) {
+	if p != nil {
+		p(line)
+	}
 }
 
 // startDuel makes a host on a fresh directory in dir, and the echo.

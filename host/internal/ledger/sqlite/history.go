@@ -339,34 +339,48 @@ func (s *Store) Release(t *ledger.Tail) {
 // Conversation reads a conversation of a channel, or makes one that is written
 // with its first message. The caller makes sure that it is not held twice.
 func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string) (ledger.Recall, error) {
-	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: tail.Channel, Key: key})
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Recall{Conversation: &newConversation(int64(s.NewID()), key, tail).Conversation}, nil
-	}
+	var c db.Conversation
+	var found bool
+	var latest, offer *ledger.Entry
+	err := s.couriers.within(ctx, func(r *reader) (err error) {
+		if c, found, err = r.conversation(tail.Channel, key); !found {
+			return err
+		}
+		if latest, err = s.recalled(r, &c, c.LastIn); err != nil {
+			return err
+		}
+		offer, err = s.recalled(r, &c, c.Offer)
+		return err
+	})
 	if err != nil {
 		return ledger.Recall{}, failed("read conversation", err)
+	}
+	if !found {
+		return ledger.Recall{Conversation: &newConversation(int64(s.NewID()), key, tail).Conversation}, nil
 	}
 	settings := ledger.Settings{Agent: c.Agent, Muted: c.Muted != 0}
 	known := newConversation(c.ID, key, tail)
 	known.saved = true
 	known.now = ends{ledger.MessageID(c.Head), ledger.MessageID(c.LastIn), ledger.MessageID(c.LastOut), ledger.MessageID(c.Offer), c.Turns, settings}
-	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings}
-	if c.LastIn != 0 {
-		m, err := s.Message(ctx, ledger.MessageID(c.LastIn))
-		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-			return ledger.Recall{}, err
-		}
-		r.Latest = m.Origin
-	}
-	if c.Offer != 0 {
-		m, err := s.Message(ctx, ledger.MessageID(c.Offer))
-		if err == nil {
-			r.Offer = &m
-		} else if !errors.Is(err, ledger.ErrNotFound) {
-			return ledger.Recall{}, err
-		}
+	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings, Offer: offer}
+	if latest != nil {
+		r.Latest = latest.Origin
 	}
 	return r, nil
+}
+
+// recalled is a message of a conversation; nil if it was deleted, or id is 0.
+func (s *Store) recalled(r *reader, c *db.Conversation, id int64) (*ledger.Entry, error) {
+	if id == 0 {
+		return nil, nil
+	}
+	row, found, err := r.row(id)
+	if err != nil || !found {
+		return nil, err
+	}
+	row.ConversationKey = c.Key
+	e := s.entry(row)
+	return &e, nil
 }
 
 // Entry makes the entry of a row that was just committed.

@@ -19,8 +19,8 @@ import (
 // the page. One goroutine uses it at a time, from take to give.
 type reader struct {
 	*raw
-	begin, end               *stmt
-	message, size, head, key *stmt
+	begin, end                *stmt
+	message, size, known, key *stmt
 }
 
 func openReader(path string, pragmas ...string) (*reader, error) {
@@ -41,7 +41,7 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 		// The lengths are in a row's beginning: what a long row says is not read for them.
 		{&r.size, "SELECT channel, prev, prev_channel, direction, octet_length(text) + coalesce(octet_length(parts), 0) + coalesce(octet_length(origin), 0) + " +
 			"coalesce(octet_length(meta), 0) + coalesce(octet_length(notes), 0) FROM message WHERE id = ?"},
-		{&r.head, "SELECT head FROM conversation WHERE channel = ? AND key = ?"},
+		{&r.known, "SELECT id, agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?"},
 		{&r.key, "SELECT key FROM conversation WHERE id = ?"},
 	} {
 		if *p.dst, err = c.prepare(p.sql); err != nil {
@@ -53,7 +53,7 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 }
 
 func (r *reader) close() {
-	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.head, r.key} {
+	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.known, r.key} {
 		if s != nil {
 			s.finalize()
 		}
@@ -111,16 +111,19 @@ func (r *reader) conversationKey(id int64) (string, error) {
 	return s.getText(0), nil
 }
 
-// conversationHead is the newest message of a conversation; 0 = none.
-func (r *reader) conversationHead(channel int64, key string) (int64, error) {
-	s := r.head
+// conversation reads a conversation; false if there is none.
+func (r *reader) conversation(channel int64, key string) (c db.Conversation, found bool, err error) {
+	s := r.known
 	s.int(channel)
 	s.text(key)
 	defer s.again()
-	if found, err := s.next(); !found {
-		return 0, err
+	if found, err = s.next(); !found {
+		return c, false, err
 	}
-	return s.getInt(0), nil
+	return db.Conversation{
+		ID: s.getInt(0), Channel: channel, Key: key, Agent: s.getText(1), Muted: s.getInt(2), Turns: s.getInt(3),
+		Head: s.getInt(4), LastIn: s.getInt(5), LastOut: s.getInt(6), Offer: s.getInt(7),
+	}, true, nil
 }
 
 // next steps to the next row; false at the end. again must follow, also after

@@ -19,7 +19,8 @@ func (w *walk) begin(r *reader, head, before int64) (int64, error) {
 	case before == 0 && w.Conversation == nil:
 		return head, nil
 	case before == 0:
-		return r.conversationHead(w.Channel, *w.Conversation)
+		c, _, err := r.conversation(w.Channel, *w.Conversation)
+		return c.Head, err
 	}
 	m, found, err := r.row(before)
 	if err != nil {

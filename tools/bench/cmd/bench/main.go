@@ -263,7 +263,7 @@ type verdict struct {
 
 // runBench fills in what every measurement needs, runs it and shows its report.
 // exe is nil for one that starts no host.
-func runBench(cmd *cobra.Command, o *options, exe *string, progress *func(string), run func() (verdict, error)) (err error) {
+func runBench(cmd *cobra.Command, o *options, exe *string, progress *bench.Progress, run func() (verdict, error)) (err error) {
 	if exe != nil {
 		if *exe, err = o.program(); err != nil {
 			return err

@@ -90,33 +90,6 @@ func (q *Queries) ChannelEnds(ctx context.Context, channel int64) (ChannelEndsRo
 	return i, err
 }
 
-const conversationByKey = `-- name: ConversationByKey :one
-SELECT id, channel, "key", agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?
-`
-
-type ConversationByKeyParams struct {
-	Channel int64
-	Key     string
-}
-
-func (q *Queries) ConversationByKey(ctx context.Context, arg ConversationByKeyParams) (Conversation, error) {
-	row := q.db.QueryRowContext(ctx, conversationByKey, arg.Channel, arg.Key)
-	var i Conversation
-	err := row.Scan(
-		&i.ID,
-		&i.Channel,
-		&i.Key,
-		&i.Agent,
-		&i.Muted,
-		&i.Turns,
-		&i.Head,
-		&i.LastIn,
-		&i.LastOut,
-		&i.Offer,
-	)
-	return i, err
-}
-
 const countPending = `-- name: CountPending :one
 SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
 WHERE p.channel = ?1 AND m.direction = 1
