@@ -44,8 +44,8 @@ func pause(n int) time.Duration {
 // not be called at the same time.
 //
 // A message flies alone that has several frames, since its next frame waits for the
-// one before, and one that was refused, until it is known whether the far end takes
-// anything again.
+// one before, one that is written some time after it left, and one that was refused,
+// until it is known whether the far end takes anything again.
 type Lane struct {
 	waiting  []Message // ascending
 	flights  []Message // in the order in which they left
@@ -59,7 +59,7 @@ type Message struct {
 	ID    ledger.MessageID
 	Tries uint32 // that failed
 	Frame uint16 // those before it are acknowledged
-	Many  bool   // it has more frames than one
+	Many  bool   // it has more frames than one, or is written later
 }
 
 func (m *Message) fliesAlone() bool { return m.Many || m.Tries > 0 }
@@ -99,14 +99,14 @@ func (l *Lane) free(window int, alone bool) bool {
 }
 
 // Reserve keeps a place for a message that is about to be committed as sent; false if
-// it must wait. Of so many as window may fly at once, and of one with many frames
-// none beside it. Start or Release follows.
-func (l *Lane) Reserve(window int, many bool) bool {
-	if len(l.waiting) > 0 || !l.free(window, many) {
+// it must wait. Of so many as window may fly at once, and none beside one with many
+// frames, or that is written later. Start or Release follows.
+func (l *Lane) Reserve(window int, alone bool) bool {
+	if len(l.waiting) > 0 || !l.free(window, alone) {
 		return false
 	}
 	l.reserved++
-	l.alone = many
+	l.alone = alone
 	return true
 }
 
@@ -187,8 +187,9 @@ func (l *Lane) Due(window int) (time.Time, bool) {
 	return l.due, ok
 }
 
-// Many says of a message in flight that it has many frames. False: it can't fly yet,
-// since others do, and waits again, with what left behind it, which it returns.
+// Many says of a message in flight that it has many frames, or is written later. False:
+// it can't fly yet, since others do, and waits again, with what left behind it, which it
+// returns.
 func (l *Lane) Many(id ledger.MessageID) (back []ledger.MessageID, ok bool) {
 	l.Flight(id).Many = true
 	if len(l.flights) > 1 || l.reserved > 0 {

@@ -34,6 +34,10 @@ func TestDraft(t *testing.T) {
 			t.Errorf("%s: read %s, want nothing", when, got)
 		}
 	}
+	over := func(question string) {
+		t.Helper()
+		await.Until(t, "the turn is over", func() bool { e := h.Last(row, ledger.In); return e.Text == question && e.State != ledger.Received })
+	}
 	shown := make(chan struct{})
 	show := func(text string) { // and waits until the hub has it
 		s.do <- func(_ context.Context, r hub.Reply) error { r.Stream(text); shown <- struct{}{}; return nil }
@@ -65,6 +69,10 @@ func TestDraft(t *testing.T) {
 	show("one two three four f")
 	s.say(message.Text("one two three four five."))
 	s.do <- nil
+	over("go")
+	clock.Advance(3*time.Second - 1)
+	quiet("before the last edit may be written")
+	clock.Advance(1)
 	last := c.NextSent("update_message")
 	if last.Text != "one two three four five." || last.PreviewHandle != "h1" || last.MessageID == "" {
 		t.Errorf("read %+v", last)
@@ -83,6 +91,8 @@ func TestDraft(t *testing.T) {
 	acks(c.NextSent("send"), "h2")
 	s.say(message.New(message.NewText("Pick one"), message.NewButtons("Which?", [][]wire.Button{{{Text: "a", Value: "b"}}})))
 	s.do <- nil
+	over("buttons")
+	clock.Advance(3 * time.Second)
 	f := c.NextSent("update_message")
 	if f.Text != "Pick one" || f.PreviewHandle != "h2" {
 		t.Errorf("read %+v", f)
@@ -97,6 +107,8 @@ func TestDraft(t *testing.T) {
 	acks(c.NextSent("send"), "h3")
 	show("half an ans")
 	s.do <- func(context.Context, hub.Reply) error { return errors.New("agent broke") }
+	over("fail")
+	clock.Advance(3 * time.Second)
 	f = c.NextSent("update_message")
 	if f.Text != "half an ans" || f.PreviewHandle != "h3" {
 		t.Errorf("read %+v", f)

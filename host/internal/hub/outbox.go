@@ -20,7 +20,7 @@ type outbox struct {
 	*locked
 
 	lastSent time.Time                   // to the far end
-	drafts   map[ledger.MessageID]*draft // by their beginning
+	drafts   map[ledger.MessageID]*draft // by their beginning, then by their last edit
 }
 
 // outgoing is one message on its way out.
@@ -34,7 +34,7 @@ type outgoing struct {
 	degraded []render.Note // notes, of one that waits: they count if it is sent as it was planned
 	parcel   Parcel
 	lane     *lane  // reserved for it; nil = none
-	draft    *draft // whose beginning it is; nil = none's
+	draft    *draft // whose beginning or last edit it is; nil = none's
 }
 
 // outlook is who would take a message now.

@@ -24,15 +24,48 @@ const (
 // beginning, as the far end first got it. The edits in between are lossy; the
 // last one is a message like any other, and the answer. Until then the question
 // is not answered: a crash hands it over again.
+//
+// No two of these are handed to the port within the interval that the far end asks for.
+// An edit in between that comes too soon is late; the last one is committed at once,
+// flies in its lane, and rests there until it may be written.
 type draft struct {
-	known  chan struct{} // closed when it is known what became of the beginning
-	handle string        // guarded by the channel's mutex; "" = none: it can't be edited
+	known chan struct{} // closed when it is known what became of the beginning
+
+	// The channel's mutex guards what follows.
+	handle string    // "" = none: it can't be edited
+	due    time.Time // it is not edited before, by the steady clock
+	ended  bool      // there are no edits but the last one
 }
 
-// know takes note of how the far end calls the beginning of a draft, if it is one's.
+// editInterval is the least time between two frames that change a draft.
+func (b *outbox) editInterval() time.Duration {
+	if a := b.attached; a != nil && a.view.Profile.EditIntervalMS > 0 {
+		return max(streamInterval, time.Duration(a.view.Profile.EditIntervalMS)*time.Millisecond)
+	}
+	return draftInterval
+}
+
+// wrote takes note that a frame which changes the draft was handed to the port.
+func (b *outbox) wrote(d *draft) { d.due = b.c.hub.Steady().Add(b.editInterval()) }
+
+// rests is how long the last edit of a draft must wait; none of any other message, which
+// has no draft.
+func (b *outbox) rests(d *draft) time.Duration {
+	if d == nil || !d.ended {
+		return 0
+	}
+	return max(0, d.due.Sub(b.c.hub.Steady()))
+}
+
+// know takes note of how the far end calls the beginning of a draft, if it is one's, or
+// that the last edit came to its end.
 func (b *outbox) know(id ledger.MessageID, handle string) {
 	d := b.drafts[id]
-	if d == nil {
+	switch {
+	case d == nil:
+		return
+	case d.ended:
+		delete(b.drafts, id)
 		return
 	}
 	select {
@@ -43,13 +76,22 @@ func (b *outbox) know(id ledger.MessageID, handle string) {
 	}
 }
 
+// forgetDrafts forgets the drafts whose last edit ended elsewhere than in flight, such as
+// one that waited for too long.
+func (b *outbox) forgetDrafts() {
+	for id, d := range b.drafts {
+		if d.ended && b.rests(d) == 0 && b.queue.flights[id] == nil && b.queue.taking[id] == nil && b.queue.kept[id] == nil {
+			delete(b.drafts, id)
+		}
+	}
+}
+
 // beginDraft commits and sends the beginning; nil if something else is sent in the
 // conversation. It uses up one hold of conv.
 func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJob, agent, text string) (*stream, error) {
 	o := &outgoing{message: message.Text(text), agent: agent}
 	o.message.Meta = message.Meta{message.MetaDraft: json.RawMessage("true")}
 	s := &stream{c: c, routing: job.routing, replyTo: job.id, draft: &draft{known: make(chan struct{})}}
-	s.now.text, s.now.at = text, c.hub.Steady()
 	w, l := c.newWaited(conv, o), c.outlook()
 	w.row[0] = c.prepare(o, &l, job.routing)
 	ch := c.lock()
@@ -65,25 +107,34 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 		return nil, err
 	}
 	s.id = sent.ID
+	s.now.text, s.now.at = text, c.hub.Steady()
 	return s, nil
 }
 
-// offerDraft writes an edit, if it is known how.
+// offerDraft writes an edit, if it is known how, and time for it.
 func (s *showing) offerDraft() {
+	ch := s.c.lock()
+	wait := s.draft.due.Sub(s.c.hub.Steady())
 	select {
 	case <-s.draft.known:
 	default:
-		s.stop = s.c.hub.After(s.interval(), s.due)
+		wait = ch.outbox.editInterval()
+	}
+	if wait > 0 {
+		s.stop = s.c.hub.After(wait, s.due)
+		ch.unlock()
 		return
 	}
-	ch := s.c.lock()
 	a, handle := ch.taker(), s.draft.handle
 	if a == nil || handle == "" || !a.view.Caps.Has(wire.CapUpdateMessage) || s.routing.Overhead() > wire.MaxFrame/2 {
 		ch.unlock()
 		return
 	}
 	frame := render.Draft(a.view, handle, s.text, wire.MaxFrame-s.routing.Overhead())
-	a.port.Offer(Parcel{Key: s.id.String(), Routing: s.routing, Frames: []wire.Frame{frame}})
+	// One that the port drops, since its adapter is behind, counts too: nobody knows of it.
+	if a.port.Offer(Parcel{Key: s.id.String(), Routing: s.routing, Frames: []wire.Frame{frame}}) {
+		ch.outbox.wrote(s.draft)
+	}
 	ch.unlock()
 	a.port.Flush()
 }
@@ -103,12 +154,16 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 	ch := c.lock()
 	handle := s.draft.handle
 	delete(ch.outbox.drafts, s.id)
+	s.draft.ended = true
 	rest, more := beyondText(&o.message)
 	if more {
 		conv.held++ // for what comes behind it
 	}
 	ch.unlock()
 	text := &outgoing{message: o.message, agent: o.agent}
+	if handle != "" { // else it is a new message
+		text.draft = s.draft
+	}
 	if more {
 		text.message = message.Text(message.RollUp(o.message.Parts))
 		if text.message.Text == "" {

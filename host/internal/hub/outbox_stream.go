@@ -61,8 +61,8 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	}
 	ch := c.lock()
 	a := ch.taker()
-	if a != nil && ch.queue.backlog == 0 && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) {
-		ch.unlock()
+	if a != nil && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) {
+		ch.unlock() // its lane tells whether older messages wait
 		return c.beginDraft(ctx, conv, job, agent, text)
 	}
 	if a == nil || ch.queue.backlog > 0 || !a.view.Caps.Has(wire.CapStream) {
@@ -126,14 +126,10 @@ func (s *stream) shown() string {
 func (s *stream) interval() time.Duration {
 	ch := s.c.lock()
 	defer ch.unlock()
-	asked := time.Duration(0)
-	if a := ch.attached; a != nil {
-		asked = time.Duration(a.view.Profile.EditIntervalMS) * time.Millisecond
+	if a := ch.attached; s.draft == nil && (a == nil || a.view.Profile.EditIntervalMS == 0) {
+		return streamInterval
 	}
-	if s.draft != nil && asked == 0 {
-		return draftInterval
-	}
-	return max(streamInterval, asked)
+	return ch.outbox.editInterval()
 }
 
 // offer writes the frame.

@@ -24,6 +24,7 @@ type queue struct {
 	// While an adapter is attached that acknowledges.
 	lanes   map[string]*lane // by conversation
 	flights map[ledger.MessageID]*flight
+	resting int                           // of them, those whose time to be written is still to come
 	aloft   int                           // bytes in flight, roughly
 	rising  int                           // likewise, of what is being committed as sent: it is offered in one go
 	taking  map[ledger.MessageID]*laneJob // taken from their lanes, and not committed as sent

@@ -35,6 +35,7 @@ func (h *Hub) clock(ages *ages) {
 // session up if that was in vain.
 func (c *Channel) overdue(now time.Time) {
 	ch := c.lock()
+	ch.outbox.forgetDrafts()
 	a := ch.taker()
 	late := false
 	for _, f := range ch.queue.unanswered(now) {
@@ -68,7 +69,7 @@ func (q *queue) unanswered(now time.Time) []*flight {
 		if f.heard.After(since) { // it waited for the adapter to come to it
 			since = f.heard
 		}
-		if f.IsFirst(f.id) && now.Sub(since) >= q.c.hub.AckTimeout {
+		if f.awake == nil && f.IsFirst(f.id) && now.Sub(since) >= q.c.hub.AckTimeout {
 			all = append(all, f)
 		}
 	}

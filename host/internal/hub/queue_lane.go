@@ -30,6 +30,8 @@ type flight struct {
 	sent   time.Time // its latest frame
 	again  bool      // that was sent once more
 	handle string    // that the adapter gave with the first frame
+
+	awake func() bool // ends its rest; nil = it does not rest
 }
 
 // frame is the first one that is not acknowledged.
@@ -84,7 +86,7 @@ func (q *queue) reserve(conv *conversation, o *outgoing) bool {
 		return false
 	}
 	l := q.laneOf(conv)
-	if l.reading > 0 || !l.Reserve(q.window(), len(o.parcel.Frames) > 1) {
+	if l.reading > 0 || !l.Reserve(q.window(), len(o.parcel.Frames) > 1 || q.outbox.rests(o.draft) > 0) {
 		return false
 	}
 	o.lane = l
@@ -134,11 +136,19 @@ func (q *queue) fly(l *lane, p Parcel) {
 	q.offerFrame(f)
 }
 
-// offerFrame writes the frame that is due.
+// offerFrame writes the frame that is due, or lets it rest until it may be written.
 func (q *queue) offerFrame(f *flight) {
 	frame := f.frame()
 	if frame >= len(f.parcel.Frames) { // there is nothing to show
 		q.finish(f, ledger.Delivered, "", nil)
+		return
+	}
+	var d *draft
+	if frame == 0 { // the one that changes the draft
+		d = q.outbox.drafts[f.id]
+	}
+	if wait := q.outbox.rests(d); wait > 0 {
+		q.rest(f, wait)
 		return
 	}
 	one := f.parcel
@@ -150,6 +160,36 @@ func (q *queue) offerFrame(f *flight) {
 		return
 	}
 	q.outbox.lastSent = f.sent
+	if d != nil {
+		q.outbox.wrote(d)
+	}
+}
+
+// rest writes the frame that is due later. It flies alone until then: what is behind it
+// stays there.
+func (q *queue) rest(f *flight, wait time.Duration) {
+	q.resting++
+	f.awake = q.c.hub.After(wait, func() {
+		ch := q.c.lock()
+		if f.awake == nil { // it has landed
+			ch.unlock()
+			return
+		}
+		ch.queue.wake(f)
+		ch.queue.offerFrame(f)
+		port := ch.attached.port
+		ch.unlock()
+		port.Flush()
+	})
+}
+
+// wake ends the rest of a message, if it does.
+func (q *queue) wake(f *flight) {
+	if f.awake != nil {
+		f.awake()
+		f.awake = nil
+		q.resting--
+	}
 }
 
 // Acknowledge takes the adapter's word on a frame; false if it ignores it, since no
@@ -239,6 +279,7 @@ func (q *queue) note(f *flight, handle string) {
 
 // land takes a message out of those that are written and not acknowledged.
 func (q *queue) land(f *flight) {
+	q.wake(f)
 	delete(q.flights, f.id)
 	q.aloft -= f.parcel.Size
 }

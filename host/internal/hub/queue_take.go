@@ -85,7 +85,7 @@ const maxRising = 2 << 20
 
 // full reports whether no more may be taken from lanes for now.
 func (q *queue) full() bool {
-	return len(q.flights)+len(q.taking) >= maxFlights || q.rising >= maxRising
+	return len(q.flights)-q.resting+len(q.taking) >= maxFlights || q.rising >= maxRising
 }
 
 // take takes a lane's first message, if it may fly now; nil = none.
@@ -169,7 +169,7 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 		q.release(j.conv)
 		return
 	}
-	if len(j.o.parcel.Frames) > 1 {
+	if len(j.o.parcel.Frames) > 1 || q.outbox.rests(q.outbox.drafts[j.id]) > 0 {
 		if back, ok := j.l.Many(j.id); !ok {
 			for _, id := range back {
 				q.takenBack(j.l, id)
