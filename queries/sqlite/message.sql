@@ -1,6 +1,3 @@
--- name: ConversationByKey :one
-SELECT * FROM conversation WHERE channel = ? AND key = ?;
-
 -- name: ChannelEnds :one
 SELECT CAST(coalesce(max(head), 0) AS INTEGER) AS head,
        CAST(coalesce(max(last_in), 0) AS INTEGER) AS last_in,
@@ -40,9 +37,19 @@ ORDER BY p.message LIMIT sqlc.arg(n);
 INSERT OR IGNORE INTO pending (message, channel)
 SELECT m.id, m.channel FROM message m WHERE m.id > sqlc.arg(after) AND m.state = sqlc.arg(in_flight);
 
--- name: RequeueUnacknowledged :execrows
-UPDATE message SET state = sqlc.arg(queued)
-WHERE state IN (sqlc.arg(sent), sqlc.arg(in_flight)) AND id IN (SELECT p.message FROM pending p);
+-- What is on the pending list is mostly what waits for an adapter: it is counted by the index alone, and the
+-- rest is found in one pass.
+-- name: CountListed :many
+SELECT channel, count(*) AS n FROM pending GROUP BY channel;
+
+-- name: ListedOtherwise :many
+SELECT p.message, p.channel, CAST(coalesce(m.direction, -1) AS INTEGER) AS direction, CAST(coalesce(m.state, -1) AS INTEGER) AS state
+FROM pending p LEFT JOIN message m ON m.id = p.message
+WHERE coalesce(m.direction, -1) <> 1 OR m.state IN (sqlc.arg(sent), sqlc.arg(in_flight))
+ORDER BY p.message;
+
+-- name: Requeue :exec
+UPDATE message SET state = sqlc.arg(queued) WHERE id IN (sqlc.slice('ids'));
 
 -- name: LastDelivered :one
 WITH RECURSIVE newest (id, n) AS (
@@ -52,9 +59,6 @@ WITH RECURSIVE newest (id, n) AS (
 )
 SELECT CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS at
 FROM newest JOIN message m ON m.id = newest.id WHERE m.state = sqlc.arg(delivered);
-
--- name: LifeOf :many
-SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
 
 -- name: DeadLetters :many
 SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
@@ -78,11 +82,10 @@ WHERE what = sqlc.arg(replayed) AND message IN (sqlc.slice('ids')) GROUP BY mess
 INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?;
 
 -- name: Reopened :many
-SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
-WHERE m.direction = 0 AND m.state = sqlc.arg(received) ORDER BY p.message;
-
--- name: Told :many
-SELECT p.message FROM pending p JOIN message m ON m.id = p.message WHERE m.direction = 0 AND p.tries > 0 ORDER BY p.message;
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size,
+       CAST(p.tries > 0 AS INTEGER) AS told
+FROM pending p JOIN message m ON m.id = p.message
+WHERE m.direction = 0 AND m.state = sqlc.arg(received) AND p.message IN (sqlc.slice('ids')) ORDER BY p.message;
 
 -- name: PendingChannels :many
 SELECT DISTINCT channel FROM pending;

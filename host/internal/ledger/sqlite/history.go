@@ -171,16 +171,15 @@ func (s *Store) Waiting(ctx context.Context, channel int64) ([]ledger.Waiting, e
 }
 
 // Life reads what happened to a message beside the happy path, in order.
-func (s *Store) Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error) {
-	rows, err := s.read.LifeOf(ctx, int64(id))
+func (s *Store) Life(ctx context.Context, id ledger.MessageID) (life []ledger.Life, err error) {
+	err = s.couriers.within(ctx, func(r *reader) (err error) {
+		life, err = r.lifeOf(int64(id))
+		return err
+	})
 	if err != nil {
 		return nil, failed("read life of message", err)
 	}
-	out := make([]ledger.Life, len(rows))
-	for i, r := range rows {
-		out[i] = ledger.Life{At: time.UnixMilli(r.At).UTC(), What: r.What, Detail: r.Detail}
-	}
-	return out, nil
+	return life, nil
 }
 
 // Dead lists up to n messages that failed or expired, newest first, from before
@@ -207,69 +206,14 @@ func (s *Store) PendingChannels(ctx context.Context) ([]int64, error) {
 
 // CountPending is how many messages of a channel are queued.
 func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) {
+	if n, known := s.open.queuedIn(channel); known {
+		return n, nil
+	}
 	n, err := s.read.CountPending(ctx, channel)
 	if err != nil {
 		return 0, failed("count queue", err)
 	}
 	return n, nil
-}
-
-// Unanswered reads the inbound messages that were open when the host stopped:
-// those that are listed, then the others, each oldest first.
-func (s *Store) Unanswered(ctx context.Context) ([]ledger.OpenMessage, error) {
-	told, err := s.read.Told(ctx)
-	if err != nil {
-		return nil, failed("read who was told", err)
-	}
-	var all []ledger.OpenMessage
-	err = s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
-		_, known := slices.BinarySearch(told, int64(e.ID))
-		all = append(all, ledger.OpenMessage{Entry: e, Listed: bool(on), Told: known})
-		return nil
-	})
-	return all, err
-}
-
-func (s *Store) eachUnanswered(ctx context.Context, fn func(ledger.Entry, listed) error) error {
-	each := func(list []ledger.Heading, on listed) error {
-		for len(list) > 0 {
-			page, left, err := s.page(ctx, list)
-			if err != nil {
-				return err
-			}
-			for _, e := range page {
-				if err := fn(e, on); err != nil {
-					return err
-				}
-			}
-			list = left
-		}
-		return nil
-	}
-	reopened, err := headings(s.read.Reopened(ctx, int64(ledger.Received)))
-	if err != nil {
-		return err
-	}
-	if err := each(reopened, true); err != nil {
-		return err
-	}
-	after, err := s.read.Mark(ctx)
-	if err != nil {
-		return failed("read mark", err)
-	}
-	for {
-		list, err := headings(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(ledger.Received), N: 500}))
-		if err != nil {
-			return err
-		}
-		if err := each(list, false); err != nil {
-			return err
-		}
-		if len(list) < 500 {
-			return nil
-		}
-		after = int64(list[len(list)-1].ID)
-	}
 }
 
 // chain is the channel's place in the log, read once per process.
@@ -339,34 +283,48 @@ func (s *Store) Release(t *ledger.Tail) {
 // Conversation reads a conversation of a channel, or makes one that is written
 // with its first message. The caller makes sure that it is not held twice.
 func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string) (ledger.Recall, error) {
-	c, err := s.read.ConversationByKey(ctx, db.ConversationByKeyParams{Channel: tail.Channel, Key: key})
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Recall{Conversation: &newConversation(int64(s.NewID()), key, tail).Conversation}, nil
-	}
+	var c db.Conversation
+	var latest, offer *ledger.Entry
+	found := false
+	err := s.couriers.within(ctx, func(r *reader) (err error) {
+		if c, found, err = r.conversation(tail.Channel, key); err != nil || !found {
+			return err
+		}
+		if latest, err = s.entryBy(r, c.LastIn, key); err != nil {
+			return err
+		}
+		offer, err = s.entryBy(r, c.Offer, key)
+		return err
+	})
 	if err != nil {
 		return ledger.Recall{}, failed("read conversation", err)
+	}
+	if !found {
+		return ledger.Recall{Conversation: &newConversation(int64(s.NewID()), key, tail).Conversation}, nil
 	}
 	settings := ledger.Settings{Agent: c.Agent, Muted: c.Muted != 0}
 	known := newConversation(c.ID, key, tail)
 	known.saved = true
 	known.now = ends{ledger.MessageID(c.Head), ledger.MessageID(c.LastIn), ledger.MessageID(c.LastOut), ledger.MessageID(c.Offer), c.Turns, settings}
-	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings}
-	if c.LastIn != 0 {
-		m, err := s.Message(ctx, ledger.MessageID(c.LastIn))
-		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
-			return ledger.Recall{}, err
-		}
-		r.Latest = m.Origin
-	}
-	if c.Offer != 0 {
-		m, err := s.Message(ctx, ledger.MessageID(c.Offer))
-		if err == nil {
-			r.Offer = &m
-		} else if !errors.Is(err, ledger.ErrNotFound) {
-			return ledger.Recall{}, err
-		}
+	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings, Offer: offer}
+	if latest != nil {
+		r.Latest = latest.Origin
 	}
 	return r, nil
+}
+
+// entryBy reads a message of a conversation; nil = there is none.
+func (s *Store) entryBy(r *reader, id int64, key string) (*ledger.Entry, error) {
+	if id == 0 {
+		return nil, nil
+	}
+	row, found, err := r.row(id)
+	if err != nil || !found {
+		return nil, err
+	}
+	row.ConversationKey = key
+	e := s.entry(row)
+	return &e, nil
 }
 
 // Entry makes the entry of a row that was just committed.

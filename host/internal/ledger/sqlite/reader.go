@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 	"unsafe"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -21,6 +22,7 @@ type reader struct {
 	*raw
 	begin, end               *stmt
 	message, size, head, key *stmt
+	recall, life             *stmt
 }
 
 func openReader(path string, pragmas ...string) (*reader, error) {
@@ -43,6 +45,8 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 			"coalesce(octet_length(meta), 0) + coalesce(octet_length(notes), 0) FROM message WHERE id = ?"},
 		{&r.head, "SELECT head FROM conversation WHERE channel = ? AND key = ?"},
 		{&r.key, "SELECT key FROM conversation WHERE id = ?"},
+		{&r.recall, "SELECT id, agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?"},
+		{&r.life, "SELECT at, what, detail FROM life WHERE message = ? ORDER BY id"},
 	} {
 		if *p.dst, err = c.prepare(p.sql); err != nil {
 			r.close()
@@ -53,7 +57,7 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 }
 
 func (r *reader) close() {
-	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.head, r.key} {
+	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.head, r.key, r.recall, r.life} {
 		if s != nil {
 			s.finalize()
 		}
@@ -121,6 +125,34 @@ func (r *reader) conversationHead(channel int64, key string) (int64, error) {
 		return 0, err
 	}
 	return s.getInt(0), nil
+}
+
+// conversation reads a conversation by its channel and key; false if there is none.
+func (r *reader) conversation(channel int64, key string) (c db.Conversation, found bool, err error) {
+	s := r.recall
+	s.int(channel)
+	s.text(key)
+	defer s.again()
+	if found, err = s.next(); !found {
+		return c, false, err
+	}
+	return db.Conversation{
+		ID: s.getInt(0), Channel: channel, Key: key, Agent: s.getText(1), Muted: s.getInt(2), Turns: s.getInt(3),
+		Head: s.getInt(4), LastIn: s.getInt(5), LastOut: s.getInt(6), Offer: s.getInt(7),
+	}, true, nil
+}
+
+// lifeOf reads what happened to a message, in order.
+func (r *reader) lifeOf(id int64) (out []ledger.Life, err error) {
+	s := r.life
+	s.int(id)
+	defer s.again()
+	for {
+		if found, err := s.next(); !found {
+			return out, err
+		}
+		out = append(out, ledger.Life{At: time.UnixMilli(s.getInt(0)).UTC(), What: s.getText(1), Detail: s.getText(2)})
+	}
 }
 
 // next steps to the next row; false at the end. again must follow, also after

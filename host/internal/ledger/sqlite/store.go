@@ -254,60 +254,6 @@ func (s *Store) emptyLog(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// resume finds where the log ends and which turns were left open.
-func (s *Store) resume(ctx context.Context) error {
-	newest, err := s.read.NewestMessage(ctx)
-	if err != nil {
-		return fmt.Errorf("read end of the log: %w", err)
-	}
-	gone, err := s.read.NewestGone(ctx)
-	if err != nil {
-		return fmt.Errorf("read end of the log: %w", err)
-	}
-	mark, err := s.read.Mark(ctx)
-	if err != nil {
-		return fmt.Errorf("read mark: %w", err)
-	}
-	// No id is given twice, whatever was deleted and wherever the clock is.
-	s.w.ids.Last = ledger.MessageID(max(newest, gone.Gone, gone.Swept, mark))
-	s.open.last = s.w.ids.Last
-	if err := s.breakStreams(ctx); err != nil {
-		return err
-	}
-	if err := s.requeue(ctx, mark); err != nil {
-		return fmt.Errorf("queue what was not acknowledged: %w", err)
-	}
-	return s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
-		s.open.add(e.ID, on)
-		return nil
-	})
-}
-
-// requeue lets all wait again that was sent and not acknowledged.
-func (s *Store) requeue(ctx context.Context, mark int64) error {
-	q := db.New(s.admin)
-	if err := q.ListInFlight(ctx, db.ListInFlightParams{After: mark, InFlight: int64(inFlight)}); err != nil {
-		return err
-	}
-	_, err := q.RequeueUnacknowledged(ctx, db.RequeueUnacknowledgedParams{Queued: int64(ledger.Queued), Sent: int64(ledger.Sent), InFlight: int64(inFlight)})
-	return err
-}
-
-// breakStreams ends the answers that were being made when the host stopped.
-func (s *Store) breakStreams(ctx context.Context) error {
-	after, err := s.read.Mark(ctx)
-	if err != nil {
-		return fmt.Errorf("read mark: %w", err)
-	}
-	_, err = db.New(s.admin).BreakStreams(ctx, db.BreakStreamsParams{
-		Broken: statusNumber(ledger.StatusError), After: after, Streaming: statusNumber(ledger.StatusStreaming),
-	})
-	if err != nil {
-		return fmt.Errorf("end broken answers: %w", err)
-	}
-	return nil
-}
-
 // Close writes what was accepted, and ends. Nothing may be appended any more. A
 // second call does nothing.
 func (s *Store) Close() (err error) {
