@@ -34,22 +34,20 @@ WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) AND m.state 
 ORDER BY p.message LIMIT sqlc.arg(n);
 
 -- name: ListInFlight :exec
-INSERT OR IGNORE INTO pending (message, channel)
-SELECT m.id, m.channel FROM message m WHERE m.id > sqlc.arg(after) AND m.state = sqlc.arg(in_flight);
+INSERT OR IGNORE INTO pending (message, channel, kind)
+SELECT m.id, m.channel, 1 FROM message m WHERE m.id > sqlc.arg(after) AND m.state = sqlc.arg(in_flight);
 
--- What is on the pending list is mostly what waits for an adapter: it is counted by the index alone, and the
--- rest is found in one pass.
 -- name: CountListed :many
 SELECT channel, count(*) AS n FROM pending GROUP BY channel;
 
 -- name: ListedOtherwise :many
-SELECT p.message, p.channel, CAST(coalesce(m.direction, -1) AS INTEGER) AS direction, CAST(coalesce(m.state, -1) AS INTEGER) AS state
-FROM pending p LEFT JOIN message m ON m.id = p.message
-WHERE coalesce(m.direction, -1) <> 1 OR m.state IN (sqlc.arg(sent), sqlc.arg(in_flight))
-ORDER BY p.message;
+SELECT message, channel, kind FROM pending WHERE kind <> 0 ORDER BY message;
 
 -- name: Requeue :exec
-UPDATE message SET state = sqlc.arg(queued) WHERE id IN (sqlc.slice('ids'));
+UPDATE message SET state = sqlc.arg(queued) WHERE state IN (sqlc.arg(sent), sqlc.arg(in_flight)) AND id IN (sqlc.slice('ids'));
+
+-- name: ListQueued :exec
+UPDATE pending SET kind = 0 WHERE message IN (sqlc.slice('ids'));
 
 -- name: LastDelivered :one
 WITH RECURSIVE newest (id, n) AS (
@@ -79,7 +77,7 @@ SELECT message, CAST(max(at) AS INTEGER) AS at FROM life
 WHERE what = sqlc.arg(replayed) AND message IN (sqlc.slice('ids')) GROUP BY message; -- in this order: sqlc numbers what is not in the slice
 
 -- name: InsertReopened :exec
-INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?;
+INSERT OR REPLACE INTO pending (message, channel, kind) SELECT m.id, m.channel, 2 FROM message m WHERE m.id = ?;
 
 -- name: Reopened :many
 SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size,
@@ -91,8 +89,7 @@ WHERE m.direction = 0 AND m.state = sqlc.arg(received) AND p.message IN (sqlc.sl
 SELECT DISTINCT channel FROM pending;
 
 -- name: CountPending :one
-SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
-WHERE p.channel = sqlc.arg(channel) AND m.direction = 1;
+SELECT count(*) FROM pending WHERE channel = sqlc.arg(channel) AND kind <> 2;
 
 -- name: Mark :one
 SELECT message FROM mark WHERE id = 1;

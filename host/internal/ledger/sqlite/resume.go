@@ -13,8 +13,7 @@ import (
 const idsAtOnce = 500
 
 // resume finds where the log ends and what was left open. A million messages may be on
-// the pending list, so that each pass over them costs the start half a second or more:
-// one must do.
+// the pending list: they are counted, and none of them is read.
 func (s *Store) resume(ctx context.Context) error {
 	newest, err := s.read.NewestMessage(ctx)
 	if err != nil {
@@ -62,27 +61,29 @@ func (s *Store) goThroughList(ctx context.Context, mark int64) error {
 	for _, c := range counts {
 		s.open.queued[c.Channel] = c.N
 	}
-	others, err := s.read.ListedOtherwise(ctx, db.ListedOtherwiseParams{Sent: int64(ledger.Sent), InFlight: int64(inFlight)})
+	others, err := s.read.ListedOtherwise(ctx)
 	if err != nil {
 		return err
 	}
 	var back []int64
 	for _, m := range others {
-		switch {
-		case m.Direction == int64(ledger.Out):
-			back = append(back, m.Message)
-			continue
-		case m.Direction == int64(ledger.In) && m.State == int64(ledger.Received):
+		if kind(m.Kind) == forAgent {
 			s.open.add(ledger.MessageID(m.Message), true)
+			s.open.queued[m.Channel]--
+		} else {
+			back = append(back, m.Message)
 		}
-		s.open.queued[m.Channel]--
 	}
 	if len(back) == 0 {
 		return nil
 	}
 	return s.runAdmin(ctx, func(q *db.Queries) error {
 		for ids := range slices.Chunk(back, idsAtOnce) {
-			if err := q.Requeue(ctx, db.RequeueParams{Queued: int64(ledger.Queued), Ids: ids}); err != nil {
+			err := q.Requeue(ctx, db.RequeueParams{Queued: int64(ledger.Queued), Sent: int64(ledger.Sent), InFlight: int64(inFlight), Ids: ids})
+			if err == nil {
+				err = q.ListQueued(ctx, ids)
+			}
+			if err != nil {
 				return err
 			}
 		}

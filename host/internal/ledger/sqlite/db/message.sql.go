@@ -99,8 +99,6 @@ type CountListedRow struct {
 	N       int64
 }
 
-// What is on the pending list is mostly what waits for an adapter: it is counted by the index alone, and the
-// rest is found in one pass.
 func (q *Queries) CountListed(ctx context.Context) ([]CountListedRow, error) {
 	rows, err := q.db.QueryContext(ctx, countListed)
 	if err != nil {
@@ -125,8 +123,7 @@ func (q *Queries) CountListed(ctx context.Context) ([]CountListedRow, error) {
 }
 
 const countPending = `-- name: CountPending :one
-SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
-WHERE p.channel = ?1 AND m.direction = 1
+SELECT count(*) FROM pending WHERE channel = ?1 AND kind <> 2
 `
 
 func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error) {
@@ -210,7 +207,7 @@ func (q *Queries) InsertLife(ctx context.Context, arg InsertLifeParams) error {
 
 const insertReopened = `-- name: InsertReopened :exec
 
-INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?
+INSERT OR REPLACE INTO pending (message, channel, kind) SELECT m.id, m.channel, 2 FROM message m WHERE m.id = ?
 `
 
 // in this order: sqlc numbers what is not in the slice
@@ -243,8 +240,8 @@ func (q *Queries) LastDelivered(ctx context.Context, arg LastDeliveredParams) (i
 }
 
 const listInFlight = `-- name: ListInFlight :exec
-INSERT OR IGNORE INTO pending (message, channel)
-SELECT m.id, m.channel FROM message m WHERE m.id > ?1 AND m.state = ?2
+INSERT OR IGNORE INTO pending (message, channel, kind)
+SELECT m.id, m.channel, 1 FROM message m WHERE m.id > ?1 AND m.state = ?2
 `
 
 type ListInFlightParams struct {
@@ -257,27 +254,37 @@ func (q *Queries) ListInFlight(ctx context.Context, arg ListInFlightParams) erro
 	return err
 }
 
-const listedOtherwise = `-- name: ListedOtherwise :many
-SELECT p.message, p.channel, CAST(coalesce(m.direction, -1) AS INTEGER) AS direction, CAST(coalesce(m.state, -1) AS INTEGER) AS state
-FROM pending p LEFT JOIN message m ON m.id = p.message
-WHERE coalesce(m.direction, -1) <> 1 OR m.state IN (?1, ?2)
-ORDER BY p.message
+const listQueued = `-- name: ListQueued :exec
+UPDATE pending SET kind = 0 WHERE message IN (/*SLICE:ids*/?)
 `
 
-type ListedOtherwiseParams struct {
-	Sent     int64
-	InFlight int64
+func (q *Queries) ListQueued(ctx context.Context, ids []int64) error {
+	query := listQueued
+	var queryParams []interface{}
+	if len(ids) > 0 {
+		for _, v := range ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
+	}
+	_, err := q.db.ExecContext(ctx, query, queryParams...)
+	return err
 }
+
+const listedOtherwise = `-- name: ListedOtherwise :many
+SELECT message, channel, kind FROM pending WHERE kind <> 0 ORDER BY message
+`
 
 type ListedOtherwiseRow struct {
-	Message   int64
-	Channel   int64
-	Direction int64
-	State     int64
+	Message int64
+	Channel int64
+	Kind    int64
 }
 
-func (q *Queries) ListedOtherwise(ctx context.Context, arg ListedOtherwiseParams) ([]ListedOtherwiseRow, error) {
-	rows, err := q.db.QueryContext(ctx, listedOtherwise, arg.Sent, arg.InFlight)
+func (q *Queries) ListedOtherwise(ctx context.Context) ([]ListedOtherwiseRow, error) {
+	rows, err := q.db.QueryContext(ctx, listedOtherwise)
 	if err != nil {
 		return nil, err
 	}
@@ -285,12 +292,7 @@ func (q *Queries) ListedOtherwise(ctx context.Context, arg ListedOtherwiseParams
 	items := []ListedOtherwiseRow{}
 	for rows.Next() {
 		var i ListedOtherwiseRow
-		if err := rows.Scan(
-			&i.Message,
-			&i.Channel,
-			&i.Direction,
-			&i.State,
-		); err != nil {
+		if err := rows.Scan(&i.Message, &i.Channel, &i.Kind); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -636,18 +638,22 @@ func (q *Queries) Replayed(ctx context.Context, arg ReplayedParams) ([]ReplayedR
 }
 
 const requeue = `-- name: Requeue :exec
-UPDATE message SET state = ?1 WHERE id IN (/*SLICE:ids*/?)
+UPDATE message SET state = ?1 WHERE state IN (?2, ?3) AND id IN (/*SLICE:ids*/?)
 `
 
 type RequeueParams struct {
-	Queued int64
-	Ids    []int64
+	Queued   int64
+	Sent     int64
+	InFlight int64
+	Ids      []int64
 }
 
 func (q *Queries) Requeue(ctx context.Context, arg RequeueParams) error {
 	query := requeue
 	var queryParams []interface{}
 	queryParams = append(queryParams, arg.Queued)
+	queryParams = append(queryParams, arg.Sent)
+	queryParams = append(queryParams, arg.InFlight)
 	if len(arg.Ids) > 0 {
 		for _, v := range arg.Ids {
 			queryParams = append(queryParams, v)
