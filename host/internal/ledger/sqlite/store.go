@@ -3,6 +3,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -57,6 +58,8 @@ type Options struct {
 	// Sealing keeps secrets from whoever reads the file. The zero value leaves
 	// them in clear: for tests and tools that store none.
 	Sealing Sealing
+
+	brief time.Duration // 0 = examineBrief; for tests
 }
 
 // Store is the database of one host. All methods are safe for concurrent use.
@@ -131,12 +134,17 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("protect database: %w", err)
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
+	brief := time.Duration(0)
+	if closed(path) {
+		brief = cmp.Or(o.brief, examineBrief)
+	}
 	// The order counts: the lock must be waited for before the mode is asked for.
 	// The writer alone moves the log into the database: it looks at the errors.
 	if s.admin, err = openSQL(path, "rwc", 1, busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(0)"); err != nil {
 		return err
 	}
-	if err := s.examine(ctx); err != nil {
+	unseen, err := s.examine(ctx, brief)
+	if err != nil {
 		return err
 	}
 	if err := migrate(ctx, s.admin, o.BackUp, func() error { return fresh(path, o.Keys) }); err != nil {
@@ -184,6 +192,9 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.wg.Go(func() { s.broom.sweep(ctx) })
 	s.erased.Store(true) // perhaps, by the process before
 	s.wg.Go(func() { (&indexer{Store: s}).index(ctx) })
+	if unseen {
+		s.wg.Go(func() { s.examineBeside(ctx, path, busy) })
+	}
 	return nil
 }
 
