@@ -34,12 +34,20 @@ WHERE p.channel = sqlc.arg(channel) AND p.message > sqlc.arg(after) AND m.state 
 ORDER BY p.message LIMIT sqlc.arg(n);
 
 -- name: ListInFlight :exec
-INSERT OR IGNORE INTO pending (message, channel)
-SELECT m.id, m.channel FROM message m WHERE m.id > sqlc.arg(after) AND m.state = sqlc.arg(in_flight);
+INSERT OR IGNORE INTO pending (message, channel, kind)
+SELECT m.id, m.channel, 1 FROM message m WHERE m.id > sqlc.arg(after) AND m.state = sqlc.arg(in_flight);
 
--- name: RequeueUnacknowledged :execrows
-UPDATE message SET state = sqlc.arg(queued)
-WHERE state IN (sqlc.arg(sent), sqlc.arg(in_flight)) AND id IN (SELECT p.message FROM pending p);
+-- name: CountListed :many
+SELECT channel, count(*) AS n FROM pending GROUP BY channel;
+
+-- name: ListedOtherwise :many
+SELECT message, channel, kind FROM pending WHERE kind <> 0 ORDER BY message;
+
+-- name: Requeue :exec
+UPDATE message SET state = sqlc.arg(queued) WHERE state IN (sqlc.arg(sent), sqlc.arg(in_flight)) AND id IN (sqlc.slice('ids'));
+
+-- name: ListQueued :exec
+UPDATE pending SET kind = 0 WHERE message IN (sqlc.slice('ids'));
 
 -- name: LastDelivered :one
 WITH RECURSIVE newest (id, n) AS (
@@ -49,9 +57,6 @@ WITH RECURSIVE newest (id, n) AS (
 )
 SELECT CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS at
 FROM newest JOIN message m ON m.id = newest.id WHERE m.state = sqlc.arg(delivered);
-
--- name: LifeOf :many
-SELECT at, what, detail FROM life WHERE message = ? ORDER BY id;
 
 -- name: DeadLetters :many
 SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
@@ -72,21 +77,19 @@ SELECT message, CAST(max(at) AS INTEGER) AS at FROM life
 WHERE what = sqlc.arg(replayed) AND message IN (sqlc.slice('ids')) GROUP BY message; -- in this order: sqlc numbers what is not in the slice
 
 -- name: InsertReopened :exec
-INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?;
+INSERT OR REPLACE INTO pending (message, channel, kind) SELECT m.id, m.channel, 2 FROM message m WHERE m.id = ?;
 
 -- name: Reopened :many
-SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
-WHERE m.direction = 0 AND m.state = sqlc.arg(received) ORDER BY p.message;
-
--- name: Told :many
-SELECT p.message FROM pending p JOIN message m ON m.id = p.message WHERE m.direction = 0 AND p.tries > 0 ORDER BY p.message;
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size,
+       CAST(p.tries > 0 AS INTEGER) AS told
+FROM pending p JOIN message m ON m.id = p.message
+WHERE m.direction = 0 AND m.state = sqlc.arg(received) AND p.message IN (sqlc.slice('ids')) ORDER BY p.message;
 
 -- name: PendingChannels :many
 SELECT DISTINCT channel FROM pending;
 
 -- name: CountPending :one
-SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
-WHERE p.channel = sqlc.arg(channel) AND m.direction = 1;
+SELECT count(*) FROM pending WHERE channel = sqlc.arg(channel) AND kind <> 2;
 
 -- name: Mark :one
 SELECT message FROM mark WHERE id = 1;

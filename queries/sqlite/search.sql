@@ -12,10 +12,11 @@ WHERE id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(n);
 SELECT id, channel, conversation, prev, direction, status, text, parts, origin FROM message
 WHERE id <= sqlc.arg(upto) ORDER BY id DESC LIMIT sqlc.arg(n);
 
+-- CROSS JOIN: SQLite would go through all messages, as they are asked for in their order.
 -- name: ToIndexLater :many
 SELECT m.id, m.channel, m.conversation, m.prev, m.direction, m.status, m.text, m.parts, m.origin
-FROM index_later l JOIN message m ON m.id = l.message
-WHERE m.status NOT IN (1, 2) ORDER BY m.id LIMIT sqlc.arg(n);
+FROM index_later l CROSS JOIN message m ON m.id = l.message
+WHERE m.status NOT IN (1, 2) ORDER BY l.message LIMIT sqlc.arg(n);
 
 -- name: InsertLater :exec
 INSERT OR IGNORE INTO index_later (message)

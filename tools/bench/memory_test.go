@@ -9,7 +9,7 @@ import (
 // What waits is there after each start: the adapter gets the oldest of its queue, and
 // every turn is answered when its agent comes back.
 func TestHostMemory(t *testing.T) {
-	c := MemoryConfig{Exe: exe(t), Dir: t.TempDir(), Queued: 500, Turns: 40, Taken: 100, Size: 300, Rounds: 2, Progress: func(line string) { t.Log(line) }}
+	c := MemoryConfig{Exe: exe(t), Dir: t.TempDir(), Queued: 500, Turns: 600, Taken: 100, Size: 300, Rounds: 2, Progress: func(line string) { t.Log(line) }}
 	r, err := HostMemory(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestHostMemory(t *testing.T) {
 	if !r.Clean() || len(r.Loads) != 2 || len(r.Goals) != 4 {
 		t.Fatalf("found %+v, expected two loads, of two goals each", r)
 	}
-	for i, want := range []Count{{Sent: 200, Answered: 200}, {Sent: 40, Answered: 40}} {
+	for i, want := range []Count{{Sent: 200, Answered: 200}, {Sent: 600, Answered: 600}} {
 		l := r.Loads[i]
 		if l.Count != want {
 			t.Errorf("%s: found %+v, expected %+v", l.Name, l.Count, want)

@@ -18,6 +18,8 @@ type Engine interface {
 	ledger.Reader
 	ledger.Directory
 	Conversation(ctx context.Context, t *ledger.Tail, key string) (ledger.Recall, error)
+	CountPending(ctx context.Context, channel int64) (int64, error)
+	Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error)
 	Unanswered(ctx context.Context) ([]ledger.OpenMessage, error)
 	Waiting(ctx context.Context, channel int64) ([]ledger.Waiting, error)
 	Handled(id ledger.MessageID)
@@ -49,6 +51,8 @@ func Run(t *testing.T, kept func(t testing.TB) Kept) {
 		{"recovery after a kill", func(b *bed) { recovery(b, b.killed) }},
 		{"in flight", func(b *bed) { inFlight(b, b.reopened) }},
 		{"in flight at a kill", func(b *bed) { inFlight(b, b.killed) }},
+		{"much that waits", func(b *bed) { muchWaits(b, b.reopened) }},
+		{"much that waits at a kill", func(b *bed) { muchWaits(b, b.killed) }},
 		{"refusal", refusal},
 		{"removed", removed},
 		{"pages", pages},

@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -81,5 +82,93 @@ func inFlight(b *bed, again func()) {
 		if e, err := b.Message(b.Context(), u.Out[0].ID); err != nil || e.State != ledger.Delivered || e.SettledAt.IsZero() {
 			b.Errorf("%s: %v since %v, %v", u.Out[0].Text, e.State, e.SettledAt, err)
 		}
+	}
+}
+
+// muchWaits: of each channel all is found after the next start that waits for its adapter
+// or for agents, in its order, however much it is and whatever else waits between it; and
+// it is counted from then on as it changes.
+func muchWaits(b *bed, again func()) {
+	const rounds = 700 // more than any page
+	channels := []ledger.Channel{b.channel("a"), b.channel("b")}
+	var conversations []*ledger.Conversation
+	for _, c := range channels {
+		conversations = append(conversations, b.conversation(b.own(c), "c"))
+	}
+	var all, later []*ledger.Unit
+	want := map[int64][]ledger.Waiting{}
+	open := map[ledger.MessageID]ledger.OpenMessage{}
+	for i := range rounds {
+		for _, conv := range conversations {
+			agents, waits, flies := in(conv, fmt.Sprint("question ", i), ""), out(conv, "waits", ledger.Queued), out(conv, "flies", ledger.Sent)
+			flies.Out[0].Tracked = true
+			all = append(all, agents, waits, flies)
+		}
+	}
+	b.must(all...)
+	for i := 0; i < len(all); i += 3 {
+		agents, waits, flies := all[i].In, &all[i+1].Out[0], &all[i+2].Out[0]
+		conv := all[i].Conversation
+		told, taken := i%2 == 0, i%5 == 0 // taken from the queue, and not acknowledged
+		t := []ledger.Settlement{{
+			ID: agents.ID, State: ledger.Received, Tracked: true, Told: told, Life: []ledger.Life{{What: "waits", Detail: agents.Text}},
+		}}
+		if taken {
+			t = append(t, ledger.Settlement{ID: waits.ID, State: ledger.Sent, Tracked: true, Tries: 1})
+		}
+		later = append(later, &ledger.Unit{Conversation: conv, Settle: t})
+		open[agents.ID] = ledger.OpenMessage{Listed: true, Told: told, Entry: ledger.Entry{Row: ledger.Row{Text: agents.Text}}}
+		w := ledger.Waiting{ID: waits.ID, Conversation: "c"}
+		if taken {
+			w.Tries = 1
+		}
+		want[conv.Tail.Channel] = append(want[conv.Tail.Channel], w, ledger.Waiting{ID: flies.ID, Conversation: "c"})
+	}
+	b.must(later...)
+	fresh := in(conversations[0], "not listed", "")
+	b.must(fresh)
+	open[fresh.In.ID] = ledger.OpenMessage{Entry: ledger.Entry{Row: ledger.Row{Text: fresh.In.Text}}}
+	again()
+
+	left, err := b.Unanswered(b.Context())
+	if err != nil || len(left) != len(open) {
+		b.Fatalf("%d unanswered, %v, want %d", len(left), err, len(open))
+	}
+	for i, m := range left {
+		if w := open[m.ID]; m.Text != w.Text || m.Listed != w.Listed || m.Told != w.Told || m.Conversation != "c" || m.State != ledger.Received {
+			b.Fatalf("unanswered: %+v, want %+v", m, w)
+		}
+		if i > 0 && m.ID <= left[i-1].ID {
+			b.Fatalf("unanswered: %s behind %s", m.ID, left[i-1].ID)
+		}
+	}
+	if life, err := b.Life(b.Context(), left[0].ID); err != nil || len(life) != 1 || life[0].What != "waits" || life[0].Detail != left[0].Text || life[0].At.IsZero() {
+		b.Errorf("life: %+v, %v", life, err)
+	}
+	for i, c := range channels {
+		waiting, err := b.Waiting(b.Context(), c.Key)
+		if err != nil || !slices.Equal(waiting, want[c.Key]) {
+			b.Errorf("%d waiting, %v, want %d", len(waiting), err, len(want[c.Key]))
+		}
+		count := func(want int) {
+			b.Helper()
+			if n, err := b.CountPending(b.Context(), c.Key); int(n) != want || err != nil {
+				b.Errorf("counted %d, %v, want %d", n, err, want)
+			}
+		}
+		n := len(want[c.Key])
+		count(n)
+		conv := b.conversation(b.own(c), "c")
+		b.must(out(conv, "newer", ledger.Queued))
+		count(n + 1)
+		b.must(&ledger.Unit{Conversation: conv, Settle: []ledger.Settlement{{ID: waiting[0].ID, State: ledger.Delivered}, {ID: waiting[1].ID, State: ledger.Failed}}})
+		count(n - 1)
+		if i == 0 {
+			b.must(&ledger.Unit{Conversation: conv, Settle: []ledger.Settlement{{ID: left[0].ID, State: ledger.Handled}}})
+			count(n - 1)
+		}
+	}
+	if left, err := b.Unanswered(b.Context()); err != nil || len(left) != len(open)-1 {
+		b.Errorf("%d unanswered, %v, want %d", len(left), err, len(open)-1)
 	}
 }

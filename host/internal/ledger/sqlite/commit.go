@@ -319,6 +319,7 @@ func (w *writer) list(t ledger.Settlement, channel int64) error {
 	w.relisted[t.ID] = true
 	w.pend.int(int64(t.ID))
 	w.pend.int(channel)
+	w.pend.int(int64(kindOf(t.State)))
 	w.pend.int(int64(t.Frame))
 	w.pend.int(tries(t))
 	return w.pend.run()

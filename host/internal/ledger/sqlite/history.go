@@ -171,16 +171,15 @@ func (s *Store) Waiting(ctx context.Context, channel int64) ([]ledger.Waiting, e
 }
 
 // Life reads what happened to a message beside the happy path, in order.
-func (s *Store) Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error) {
-	rows, err := s.read.LifeOf(ctx, int64(id))
+func (s *Store) Life(ctx context.Context, id ledger.MessageID) (life []ledger.Life, err error) {
+	err = s.couriers.within(ctx, func(r *reader) (err error) {
+		life, err = r.lifeOf(int64(id))
+		return err
+	})
 	if err != nil {
 		return nil, failed("read life of message", err)
 	}
-	out := make([]ledger.Life, len(rows))
-	for i, r := range rows {
-		out[i] = ledger.Life{At: time.UnixMilli(r.At).UTC(), What: r.What, Detail: r.Detail}
-	}
-	return out, nil
+	return life, nil
 }
 
 // Dead lists up to n messages that failed or expired, newest first, from before
@@ -207,69 +206,14 @@ func (s *Store) PendingChannels(ctx context.Context) ([]int64, error) {
 
 // CountPending is how many messages of a channel are queued.
 func (s *Store) CountPending(ctx context.Context, channel int64) (int64, error) {
+	if n, known := s.open.queuedIn(channel); known {
+		return n, nil
+	}
 	n, err := s.read.CountPending(ctx, channel)
 	if err != nil {
 		return 0, failed("count queue", err)
 	}
 	return n, nil
-}
-
-// Unanswered reads the inbound messages that were open when the host stopped:
-// those that are listed, then the others, each oldest first.
-func (s *Store) Unanswered(ctx context.Context) ([]ledger.OpenMessage, error) {
-	told, err := s.read.Told(ctx)
-	if err != nil {
-		return nil, failed("read who was told", err)
-	}
-	var all []ledger.OpenMessage
-	err = s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
-		_, known := slices.BinarySearch(told, int64(e.ID))
-		all = append(all, ledger.OpenMessage{Entry: e, Listed: bool(on), Told: known})
-		return nil
-	})
-	return all, err
-}
-
-func (s *Store) eachUnanswered(ctx context.Context, fn func(ledger.Entry, listed) error) error {
-	each := func(list []ledger.Heading, on listed) error {
-		for len(list) > 0 {
-			page, left, err := s.page(ctx, list)
-			if err != nil {
-				return err
-			}
-			for _, e := range page {
-				if err := fn(e, on); err != nil {
-					return err
-				}
-			}
-			list = left
-		}
-		return nil
-	}
-	reopened, err := headings(s.read.Reopened(ctx, int64(ledger.Received)))
-	if err != nil {
-		return err
-	}
-	if err := each(reopened, true); err != nil {
-		return err
-	}
-	after, err := s.read.Mark(ctx)
-	if err != nil {
-		return failed("read mark", err)
-	}
-	for {
-		list, err := headings(s.read.Unanswered(ctx, db.UnansweredParams{After: after, Received: int64(ledger.Received), N: 500}))
-		if err != nil {
-			return err
-		}
-		if err := each(list, false); err != nil {
-			return err
-		}
-		if len(list) < 500 {
-			return nil
-		}
-		after = int64(list[len(list)-1].ID)
-	}
 }
 
 // chain is the channel's place in the log, read once per process.
@@ -340,16 +284,16 @@ func (s *Store) Release(t *ledger.Tail) {
 // with its first message. The caller makes sure that it is not held twice.
 func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string) (ledger.Recall, error) {
 	var c db.Conversation
-	var found bool
 	var latest, offer *ledger.Entry
+	found := false
 	err := s.couriers.within(ctx, func(r *reader) (err error) {
-		if c, found, err = r.conversation(tail.Channel, key); !found {
+		if c, found, err = r.conversation(tail.Channel, key); err != nil || !found {
 			return err
 		}
-		if latest, err = s.recalled(r, &c, c.LastIn); err != nil {
+		if latest, err = s.entryBy(r, c.LastIn, key); err != nil {
 			return err
 		}
-		offer, err = s.recalled(r, &c, c.Offer)
+		offer, err = s.entryBy(r, c.Offer, key)
 		return err
 	})
 	if err != nil {
@@ -369,8 +313,8 @@ func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string)
 	return r, nil
 }
 
-// recalled is a message of a conversation; nil if it was deleted, or id is 0.
-func (s *Store) recalled(r *reader, c *db.Conversation, id int64) (*ledger.Entry, error) {
+// entryBy reads a message of a conversation; nil = there is none.
+func (s *Store) entryBy(r *reader, id int64, key string) (*ledger.Entry, error) {
 	if id == 0 {
 		return nil, nil
 	}
@@ -378,7 +322,7 @@ func (s *Store) recalled(r *reader, c *db.Conversation, id int64) (*ledger.Entry
 	if err != nil || !found {
 		return nil, err
 	}
-	row.ConversationKey = c.Key
+	row.ConversationKey = key
 	e := s.entry(row)
 	return &e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 	"unsafe"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -21,6 +22,7 @@ type reader struct {
 	*raw
 	begin, end                *stmt
 	message, size, known, key *stmt
+	life                      *stmt
 }
 
 func openReader(path string, pragmas ...string) (*reader, error) {
@@ -43,6 +45,7 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 			"coalesce(octet_length(meta), 0) + coalesce(octet_length(notes), 0) FROM message WHERE id = ?"},
 		{&r.known, "SELECT id, agent, muted, turns, head, last_in, last_out, offer FROM conversation WHERE channel = ? AND key = ?"},
 		{&r.key, "SELECT key FROM conversation WHERE id = ?"},
+		{&r.life, "SELECT at, what, detail FROM life WHERE message = ? ORDER BY id"},
 	} {
 		if *p.dst, err = c.prepare(p.sql); err != nil {
 			r.close()
@@ -53,7 +56,7 @@ func openReader(path string, pragmas ...string) (*reader, error) {
 }
 
 func (r *reader) close() {
-	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.known, r.key} {
+	for _, s := range []*stmt{r.begin, r.end, r.message, r.size, r.known, r.key, r.life} {
 		if s != nil {
 			s.finalize()
 		}
@@ -124,6 +127,19 @@ func (r *reader) conversation(channel int64, key string) (c db.Conversation, fou
 		ID: s.getInt(0), Channel: channel, Key: key, Agent: s.getText(1), Muted: s.getInt(2), Turns: s.getInt(3),
 		Head: s.getInt(4), LastIn: s.getInt(5), LastOut: s.getInt(6), Offer: s.getInt(7),
 	}, true, nil
+}
+
+// lifeOf reads what happened to a message, in order.
+func (r *reader) lifeOf(id int64) (out []ledger.Life, err error) {
+	s := r.life
+	s.int(id)
+	defer s.again()
+	for {
+		if found, err := s.next(); !found {
+			return out, err
+		}
+		out = append(out, ledger.Life{At: time.UnixMilli(s.getInt(0)).UTC(), What: s.getText(1), Detail: s.getText(2)})
+	}
 }
 
 // next steps to the next row; false at the end. again must follow, also after

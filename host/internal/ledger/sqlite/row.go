@@ -27,6 +27,26 @@ func stateNumber(r *ledger.Row) int64 {
 // flies reports a row that is sent, and to be acknowledged.
 func flies(r *ledger.Row) bool { return r.State == ledger.Sent && r.Tracked }
 
+// kind is what a message on the pending list waits for, as the database keeps it.
+type kind int64
+
+const (
+	forAdapter kind = iota
+	forAck
+	forAgent
+)
+
+// kindOf is what a message in a state waits for that is on the pending list.
+func kindOf(s ledger.State) kind {
+	switch s {
+	case ledger.Queued:
+		return forAdapter
+	case ledger.Received:
+		return forAgent
+	}
+	return forAck
+}
+
 func statusNumber(s ledger.Status) int64 { return int64(max(0, slices.Index(statuses, s))) }
 
 // unit is a unit that was appended, and whom to tell what became of it.

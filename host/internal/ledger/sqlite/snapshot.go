@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
@@ -40,26 +39,6 @@ func (Offline) Snapshot(ctx context.Context, dir, file string) error {
 		return errors.Join(fmt.Errorf("copy database: %w", err), os.Remove(file))
 	}
 	return os.Chmod(file, 0o600)
-}
-
-// examineTime bounds the look at the database before each start: about a
-// gigabyte is read in it.
-const examineTime = 5 * time.Second
-
-// examine refuses a database that is damaged. Of a large one it sees a part.
-func (s *Store) examine(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, examineTime)
-	defer cancel()
-	switch err := examine(ctx, s.admin, "quick_check"); {
-	case err == nil:
-		return nil
-	case ctx.Err() == nil:
-		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		s.log.Info("the database is large: only a part of it was examined, doctor examines all", "for", examineTime.String())
-		return nil
-	}
-	return ctx.Err()
 }
 
 // examine runs one of SQLite's checks.

@@ -3,6 +3,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -57,6 +58,8 @@ type Options struct {
 	// Sealing keeps secrets from whoever reads the file. The zero value leaves
 	// them in clear: for tests and tools that store none.
 	Sealing Sealing
+
+	brief time.Duration // 0 = examineBrief; for tests
 }
 
 // Store is the database of one host. All methods are safe for concurrent use.
@@ -131,12 +134,17 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("protect database: %w", err)
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
+	brief := time.Duration(0)
+	if closed(path) {
+		brief = cmp.Or(o.brief, examineBrief)
+	}
 	// The order counts: the lock must be waited for before the mode is asked for.
 	// The writer alone moves the log into the database: it looks at the errors.
 	if s.admin, err = openSQL(path, "rwc", 1, busy, "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "wal_autocheckpoint(0)"); err != nil {
 		return err
 	}
-	if err := s.examine(ctx); err != nil {
+	unseen, err := s.examine(ctx, brief)
+	if err != nil {
 		return err
 	}
 	if err := migrate(ctx, s.admin, o.BackUp, func() error { return fresh(path, o.Keys) }); err != nil {
@@ -184,6 +192,9 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	s.wg.Go(func() { s.broom.sweep(ctx) })
 	s.erased.Store(true) // perhaps, by the process before
 	s.wg.Go(func() { (&indexer{Store: s}).index(ctx) })
+	if unseen {
+		s.wg.Go(func() { s.examineBeside(ctx, path, busy) })
+	}
 	return nil
 }
 
@@ -252,60 +263,6 @@ func (s *Store) emptyLog(ctx context.Context) error {
 		s.log.Warn("write-ahead log not moved into the database yet", "error", err)
 	}
 	return ctx.Err()
-}
-
-// resume finds where the log ends and which turns were left open.
-func (s *Store) resume(ctx context.Context) error {
-	newest, err := s.read.NewestMessage(ctx)
-	if err != nil {
-		return fmt.Errorf("read end of the log: %w", err)
-	}
-	gone, err := s.read.NewestGone(ctx)
-	if err != nil {
-		return fmt.Errorf("read end of the log: %w", err)
-	}
-	mark, err := s.read.Mark(ctx)
-	if err != nil {
-		return fmt.Errorf("read mark: %w", err)
-	}
-	// No id is given twice, whatever was deleted and wherever the clock is.
-	s.w.ids.Last = ledger.MessageID(max(newest, gone.Gone, gone.Swept, mark))
-	s.open.last = s.w.ids.Last
-	if err := s.breakStreams(ctx); err != nil {
-		return err
-	}
-	if err := s.requeue(ctx, mark); err != nil {
-		return fmt.Errorf("queue what was not acknowledged: %w", err)
-	}
-	return s.eachUnanswered(ctx, func(e ledger.Entry, on listed) error {
-		s.open.add(e.ID, on)
-		return nil
-	})
-}
-
-// requeue lets all wait again that was sent and not acknowledged.
-func (s *Store) requeue(ctx context.Context, mark int64) error {
-	q := db.New(s.admin)
-	if err := q.ListInFlight(ctx, db.ListInFlightParams{After: mark, InFlight: int64(inFlight)}); err != nil {
-		return err
-	}
-	_, err := q.RequeueUnacknowledged(ctx, db.RequeueUnacknowledgedParams{Queued: int64(ledger.Queued), Sent: int64(ledger.Sent), InFlight: int64(inFlight)})
-	return err
-}
-
-// breakStreams ends the answers that were being made when the host stopped.
-func (s *Store) breakStreams(ctx context.Context) error {
-	after, err := s.read.Mark(ctx)
-	if err != nil {
-		return fmt.Errorf("read mark: %w", err)
-	}
-	_, err = db.New(s.admin).BreakStreams(ctx, db.BreakStreamsParams{
-		Broken: statusNumber(ledger.StatusError), After: after, Streaming: statusNumber(ledger.StatusStreaming),
-	})
-	if err != nil {
-		return fmt.Errorf("end broken answers: %w", err)
-	}
-	return nil
 }
 
 // Close writes what was accepted, and ends. Nothing may be appended any more. A

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -14,6 +15,10 @@ type unfinished struct {
 	mu   sync.Mutex
 	ids  map[ledger.MessageID]listed
 	last ledger.MessageID // newest committed message
+
+	// queued is how many messages of a channel waited for its adapter at the start:
+	// resume found that anyway. It holds until the channel's first commit.
+	queued map[int64]int64
 }
 
 // listed says that a message is on the pending list, where recovery finds it
@@ -36,6 +41,7 @@ func (o *unfinished) noteOne(u unit) {
 	if u.Conversation == nil {
 		return
 	}
+	delete(o.queued, u.chain().channel)
 	if u.In != nil {
 		o.last = u.In.ID
 		if u.In.State == ledger.Received && len(u.Out) == 0 {
@@ -92,6 +98,29 @@ func (o *unfinished) unlisted(id ledger.MessageID) bool {
 	defer o.mu.Unlock()
 	on, ok := o.ids[id]
 	return ok && !bool(on)
+}
+
+// onList are the messages in here that are on the pending list, in order.
+func (o *unfinished) onList() []int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var ids []int64
+	for id, on := range o.ids {
+		if on {
+			ids = append(ids, int64(id))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// queuedIn is how many messages of the channel wait for its adapter; false = that is
+// not known here any more.
+func (o *unfinished) queuedIn(channel int64) (n int64, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, known = o.queued[channel]
+	return n, known
 }
 
 // mark is the newest message up to which all are finished, or listed.

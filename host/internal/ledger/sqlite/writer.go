@@ -81,8 +81,8 @@ func (w *writer) prepare() (err error) {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.back, "ROLLBACK"},
-		{&w.pend, "INSERT INTO pending (message, channel, frame, tries) VALUES (?, ?, ?, ?) " +
-			"ON CONFLICT (message) DO UPDATE SET frame = excluded.frame, tries = excluded.tries"},
+		{&w.pend, "INSERT INTO pending (message, channel, kind, frame, tries) VALUES (?, ?, ?, ?, ?) " +
+			"ON CONFLICT (message) DO UPDATE SET kind = excluded.kind, frame = excluded.frame, tries = excluded.tries"},
 		{&w.unpend, "DELETE FROM pending WHERE message = ?"},
 		{&w.settle, "UPDATE message SET state = ?, reason = ?, notes = coalesce(?, notes), settled_at = ? WHERE id = ?"},
 		{&w.status, "UPDATE message SET status = ? WHERE id = ?"},

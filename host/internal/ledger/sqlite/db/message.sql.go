@@ -90,9 +90,40 @@ func (q *Queries) ChannelEnds(ctx context.Context, channel int64) (ChannelEndsRo
 	return i, err
 }
 
+const countListed = `-- name: CountListed :many
+SELECT channel, count(*) AS n FROM pending GROUP BY channel
+`
+
+type CountListedRow struct {
+	Channel int64
+	N       int64
+}
+
+func (q *Queries) CountListed(ctx context.Context) ([]CountListedRow, error) {
+	rows, err := q.db.QueryContext(ctx, countListed)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountListedRow{}
+	for rows.Next() {
+		var i CountListedRow
+		if err := rows.Scan(&i.Channel, &i.N); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const countPending = `-- name: CountPending :one
-SELECT count(*) FROM pending p JOIN message m ON m.id = p.message
-WHERE p.channel = ?1 AND m.direction = 1
+SELECT count(*) FROM pending WHERE channel = ?1 AND kind <> 2
 `
 
 func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error) {
@@ -176,7 +207,7 @@ func (q *Queries) InsertLife(ctx context.Context, arg InsertLifeParams) error {
 
 const insertReopened = `-- name: InsertReopened :exec
 
-INSERT OR IGNORE INTO pending (message, channel) SELECT m.id, m.channel FROM message m WHERE m.id = ?
+INSERT OR REPLACE INTO pending (message, channel, kind) SELECT m.id, m.channel, 2 FROM message m WHERE m.id = ?
 `
 
 // in this order: sqlc numbers what is not in the slice
@@ -208,26 +239,60 @@ func (q *Queries) LastDelivered(ctx context.Context, arg LastDeliveredParams) (i
 	return at, err
 }
 
-const lifeOf = `-- name: LifeOf :many
-SELECT at, what, detail FROM life WHERE message = ? ORDER BY id
+const listInFlight = `-- name: ListInFlight :exec
+INSERT OR IGNORE INTO pending (message, channel, kind)
+SELECT m.id, m.channel, 1 FROM message m WHERE m.id > ?1 AND m.state = ?2
 `
 
-type LifeOfRow struct {
-	At     int64
-	What   string
-	Detail string
+type ListInFlightParams struct {
+	After    int64
+	InFlight int64
 }
 
-func (q *Queries) LifeOf(ctx context.Context, message int64) ([]LifeOfRow, error) {
-	rows, err := q.db.QueryContext(ctx, lifeOf, message)
+func (q *Queries) ListInFlight(ctx context.Context, arg ListInFlightParams) error {
+	_, err := q.db.ExecContext(ctx, listInFlight, arg.After, arg.InFlight)
+	return err
+}
+
+const listQueued = `-- name: ListQueued :exec
+UPDATE pending SET kind = 0 WHERE message IN (/*SLICE:ids*/?)
+`
+
+func (q *Queries) ListQueued(ctx context.Context, ids []int64) error {
+	query := listQueued
+	var queryParams []interface{}
+	if len(ids) > 0 {
+		for _, v := range ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
+	}
+	_, err := q.db.ExecContext(ctx, query, queryParams...)
+	return err
+}
+
+const listedOtherwise = `-- name: ListedOtherwise :many
+SELECT message, channel, kind FROM pending WHERE kind <> 0 ORDER BY message
+`
+
+type ListedOtherwiseRow struct {
+	Message int64
+	Channel int64
+	Kind    int64
+}
+
+func (q *Queries) ListedOtherwise(ctx context.Context) ([]ListedOtherwiseRow, error) {
+	rows, err := q.db.QueryContext(ctx, listedOtherwise)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []LifeOfRow{}
+	items := []ListedOtherwiseRow{}
 	for rows.Next() {
-		var i LifeOfRow
-		if err := rows.Scan(&i.At, &i.What, &i.Detail); err != nil {
+		var i ListedOtherwiseRow
+		if err := rows.Scan(&i.Message, &i.Channel, &i.Kind); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -239,21 +304,6 @@ func (q *Queries) LifeOf(ctx context.Context, message int64) ([]LifeOfRow, error
 		return nil, err
 	}
 	return items, nil
-}
-
-const listInFlight = `-- name: ListInFlight :exec
-INSERT OR IGNORE INTO pending (message, channel)
-SELECT m.id, m.channel FROM message m WHERE m.id > ?1 AND m.state = ?2
-`
-
-type ListInFlightParams struct {
-	After    int64
-	InFlight int64
-}
-
-func (q *Queries) ListInFlight(ctx context.Context, arg ListInFlightParams) error {
-	_, err := q.db.ExecContext(ctx, listInFlight, arg.After, arg.InFlight)
-	return err
 }
 
 const mark = `-- name: Mark :one
@@ -481,18 +531,37 @@ func (q *Queries) ReopenMessage(ctx context.Context, arg ReopenMessageParams) (i
 }
 
 const reopened = `-- name: Reopened :many
-SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM pending p JOIN message m ON m.id = p.message
-WHERE m.direction = 0 AND m.state = ?1 ORDER BY p.message
+SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size,
+       CAST(p.tries > 0 AS INTEGER) AS told
+FROM pending p JOIN message m ON m.id = p.message
+WHERE m.direction = 0 AND m.state = ?1 AND p.message IN (/*SLICE:ids*/?) ORDER BY p.message
 `
+
+type ReopenedParams struct {
+	Received int64
+	Ids      []int64
+}
 
 type ReopenedRow struct {
 	ID      int64
 	Channel int64
 	Size    int64
+	Told    int64
 }
 
-func (q *Queries) Reopened(ctx context.Context, received int64) ([]ReopenedRow, error) {
-	rows, err := q.db.QueryContext(ctx, reopened, received)
+func (q *Queries) Reopened(ctx context.Context, arg ReopenedParams) ([]ReopenedRow, error) {
+	query := reopened
+	var queryParams []interface{}
+	queryParams = append(queryParams, arg.Received)
+	if len(arg.Ids) > 0 {
+		for _, v := range arg.Ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(arg.Ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
+	}
+	rows, err := q.db.QueryContext(ctx, query, queryParams...)
 	if err != nil {
 		return nil, err
 	}
@@ -500,7 +569,12 @@ func (q *Queries) Reopened(ctx context.Context, received int64) ([]ReopenedRow, 
 	items := []ReopenedRow{}
 	for rows.Next() {
 		var i ReopenedRow
-		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.Channel,
+			&i.Size,
+			&i.Told,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -563,23 +637,33 @@ func (q *Queries) Replayed(ctx context.Context, arg ReplayedParams) ([]ReplayedR
 	return items, nil
 }
 
-const requeueUnacknowledged = `-- name: RequeueUnacknowledged :execrows
-UPDATE message SET state = ?1
-WHERE state IN (?2, ?3) AND id IN (SELECT p.message FROM pending p)
+const requeue = `-- name: Requeue :exec
+UPDATE message SET state = ?1 WHERE state IN (?2, ?3) AND id IN (/*SLICE:ids*/?)
 `
 
-type RequeueUnacknowledgedParams struct {
+type RequeueParams struct {
 	Queued   int64
 	Sent     int64
 	InFlight int64
+	Ids      []int64
 }
 
-func (q *Queries) RequeueUnacknowledged(ctx context.Context, arg RequeueUnacknowledgedParams) (int64, error) {
-	result, err := q.db.ExecContext(ctx, requeueUnacknowledged, arg.Queued, arg.Sent, arg.InFlight)
-	if err != nil {
-		return 0, err
+func (q *Queries) Requeue(ctx context.Context, arg RequeueParams) error {
+	query := requeue
+	var queryParams []interface{}
+	queryParams = append(queryParams, arg.Queued)
+	queryParams = append(queryParams, arg.Sent)
+	queryParams = append(queryParams, arg.InFlight)
+	if len(arg.Ids) > 0 {
+		for _, v := range arg.Ids {
+			queryParams = append(queryParams, v)
+		}
+		query = strings.Replace(query, "/*SLICE:ids*/?", strings.Repeat(",?", len(arg.Ids))[1:], 1)
+	} else {
+		query = strings.Replace(query, "/*SLICE:ids*/?", "NULL", 1)
 	}
-	return result.RowsAffected()
+	_, err := q.db.ExecContext(ctx, query, queryParams...)
+	return err
 }
 
 const setMark = `-- name: SetMark :exec
@@ -589,33 +673,6 @@ UPDATE mark SET message = ? WHERE id = 1
 func (q *Queries) SetMark(ctx context.Context, message int64) error {
 	_, err := q.db.ExecContext(ctx, setMark, message)
 	return err
-}
-
-const told = `-- name: Told :many
-SELECT p.message FROM pending p JOIN message m ON m.id = p.message WHERE m.direction = 0 AND p.tries > 0 ORDER BY p.message
-`
-
-func (q *Queries) Told(ctx context.Context) ([]int64, error) {
-	rows, err := q.db.QueryContext(ctx, told)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []int64{}
-	for rows.Next() {
-		var message int64
-		if err := rows.Scan(&message); err != nil {
-			return nil, err
-		}
-		items = append(items, message)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const unanswered = `-- name: Unanswered :many

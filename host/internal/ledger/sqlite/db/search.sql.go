@@ -569,8 +569,8 @@ func (q *Queries) ToIndexDown(ctx context.Context, arg ToIndexDownParams) ([]ToI
 
 const toIndexLater = `-- name: ToIndexLater :many
 SELECT m.id, m.channel, m.conversation, m.prev, m.direction, m.status, m.text, m.parts, m.origin
-FROM index_later l JOIN message m ON m.id = l.message
-WHERE m.status NOT IN (1, 2) ORDER BY m.id LIMIT ?1
+FROM index_later l CROSS JOIN message m ON m.id = l.message
+WHERE m.status NOT IN (1, 2) ORDER BY l.message LIMIT ?1
 `
 
 type ToIndexLaterRow struct {
@@ -585,6 +585,7 @@ type ToIndexLaterRow struct {
 	Origin       []byte
 }
 
+// CROSS JOIN: SQLite would go through all messages, as they are asked for in their order.
 func (q *Queries) ToIndexLater(ctx context.Context, n int64) ([]ToIndexLaterRow, error) {
 	rows, err := q.db.QueryContext(ctx, toIndexLater, n)
 	if err != nil {
