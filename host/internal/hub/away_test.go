@@ -112,6 +112,64 @@ func TestAgentAway(t *testing.T) {
 	}
 }
 
+// However many conversations wait for an agent when the host is killed: each goes on where
+// it was, and nothing is lost, answered twice or out of order.
+func TestManyWaitOverAKill(t *testing.T) {
+	t.Parallel()
+	const conversations, turns = 300, 2
+	v := newVisitor()
+	named := hosttest.WithAgents(map[string]hub.Agent{"visitor": v})
+	h := hosttest.Start(t, named)
+	row := h.Channel("c", hosttest.WithAgent("visitor"), hosttest.WithQueue)
+	c := h.Attach(t, row)
+	for turn := range turns {
+		for i := range conversations {
+			c.Send(hosttest.Say(strconv.Itoa(i), strconv.Itoa(turn)))
+		}
+		if turn == 0 { // now the agent is known to be away
+			for range conversations {
+				c.MustNext()
+			}
+		}
+	}
+	await.Until(t, "all are stored", func() bool {
+		n := 0
+		for _, e := range h.History(row) {
+			if e.Direction == ledger.In {
+				n++
+			}
+		}
+		return n == conversations*turns
+	})
+
+	h = h.Killed(named)
+	c = h.Attach(t, row)
+	v.comes(h)
+	c.Send(hosttest.Say("0", strconv.Itoa(turns))) // behind what waits
+	heard := map[string]int{}
+	for range conversations*turns + 1 {
+		var f struct {
+			Conversation string `json:"conversation_id"`
+			Text         string `json:"text"`
+		}
+		c.Read(&f)
+		if want := "heard: " + strconv.Itoa(heard[f.Conversation]); f.Text != want {
+			t.Fatalf("%s: %q, want %q", f.Conversation, f.Text, want)
+		}
+		heard[f.Conversation]++
+	}
+	c.Quiet()
+	for i := range conversations {
+		want := turns
+		if i == 0 {
+			want++
+		}
+		if n := heard[strconv.Itoa(i)]; n != want {
+			t.Errorf("%d: %d answers, want %d", i, n, want)
+		}
+	}
+}
+
 // What waits outlives the host, and nobody is told twice of the same message.
 func TestAwayRestart(t *testing.T) {
 	t.Parallel()
