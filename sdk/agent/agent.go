@@ -92,8 +92,9 @@ type Agent struct {
 	mu      sync.Mutex // guards what follows
 	pending []*pending // frames that the host has not acknowledged, in order
 	running map[string]*Turn
-	ended   memory // turns that are over
-	newest  string // turn_id that the host has handed over
+	held    []*Turn // of them, those that wait until others are over
+	ended   memory  // turns that are over
+	newest  string  // turn_id that the host has handed over
 	stopped bool
 	ids     ids
 }

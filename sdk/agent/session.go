@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,10 +13,18 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// maxRunning bounds the turns that are answered at once, whatever a host does.
-const maxRunning = 1024
+// Whatever a host does, so many turns are answered at once, and as many more wait for
+// that. A turn counts until the host's word on its answer is there: a host that is
+// slow to store answers gives new turns all the same.
+const (
+	maxRunning = 1024
+	maxHeld    = 1024
+)
 
-var errNoAck = errors.New("host did not answer hello")
+var (
+	errNoAck   = errors.New("host did not answer hello")
+	errTooMany = fmt.Errorf("host gave %d turns before any was over", maxRunning+maxHeld)
+)
 
 // session is one connection from dial to its end; lived counts from hello_ack.
 func (a *Agent) session(ctx, work context.Context) (lived time.Duration, err error) {
@@ -48,7 +57,9 @@ func (a *Agent) session(ctx, work context.Context) (lived time.Duration, err err
 		if err != nil {
 			return time.Since(began), err
 		}
-		a.take(work, f)
+		if err := a.take(work, f); err != nil {
+			return time.Since(began), err
+		}
 	}
 }
 
@@ -129,11 +140,11 @@ func (a *Agent) set(conn transport.Conn) {
 	a.out.Flush()
 }
 
-// take acts on one frame of the host.
-func (a *Agent) take(work context.Context, f *agentwire.FromHost) {
+// take acts on one frame of the host; an error ends the connection.
+func (a *Agent) take(work context.Context, f *agentwire.FromHost) error {
 	switch {
 	case f.Turn != nil:
-		a.begin(work, f.Turn)
+		return a.begin(work, f.Turn)
 	case f.Cancel != nil:
 		a.mu.Lock()
 		t := a.running[f.Cancel.TurnID]
@@ -150,19 +161,27 @@ func (a *Agent) take(work context.Context, f *agentwire.FromHost) {
 	case f.Type == agentwire.TypePing:
 		a.write((&agentwire.FromAgent{Type: agentwire.TypePong}).Append(nil))
 	}
+	return nil
 }
 
 // begin takes a turn: one that is being answered already goes on.
-func (a *Agent) begin(work context.Context, w *agentwire.Turn) {
+func (a *Agent) begin(work context.Context, w *agentwire.Turn) error {
 	a.mu.Lock()
-	a.newest = max(a.newest, w.TurnID) // ids sort as they were given
 	over := a.ended.has(w.TurnID)
 	var t *Turn
-	if !over && a.running[w.TurnID] == nil && len(a.running) < maxRunning {
+	if !over && a.running[w.TurnID] == nil {
+		if len(a.held) == maxHeld { // it is not acknowledged, so that it comes again
+			a.mu.Unlock()
+			return errTooMany
+		}
 		t = &Turn{Turn: *w, agent: a}
 		t.ctx, t.cancel = context.WithCancelCause(work)
 		a.running[w.TurnID] = t
+		if len(a.running)-len(a.held) > maxRunning {
+			a.held, t = append(a.held, t), nil
+		}
 	}
+	a.newest = max(a.newest, w.TurnID) // ids sort as they were given
 	a.mu.Unlock()
 	word := agentwire.FromAgent{Type: agentwire.TypeMessageAck, TurnID: w.TurnID}
 	if over { // its end was lost with the connection
@@ -173,6 +192,17 @@ func (a *Agent) begin(work context.Context, w *agentwire.Turn) {
 		a.turns.Go(t.run)
 	}
 	a.out.FlushSoon() // an answer that is given at once goes with it
+	return nil
+}
+
+// leave lets another turn run in the place of one that is over. The mutex must be held.
+func (a *Agent) leave(t *Turn) {
+	delete(a.running, t.TurnID)
+	if len(a.held) > 0 {
+		next := a.held[0]
+		a.held = slices.Delete(a.held, 0, 1)
+		a.turns.Go(next.run)
+	}
 }
 
 // write writes a frame that is worth nothing over another connection.

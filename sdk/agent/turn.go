@@ -24,10 +24,13 @@ type Turn struct {
 // run calls the handler and ends the turn.
 func (t *Turn) run() {
 	defer t.cancel(nil)
-	err := t.handle()
+	err := t.ctx.Err()
+	if err == nil { // else nobody waits for it any more, since it waited itself
+		err = t.handle()
+	}
 	a := t.agent
 	a.mu.Lock()
-	delete(a.running, t.TurnID)
+	a.leave(t)
 	// Whose context ended for the sake of this program, its next run gets again.
 	if cancelled := errors.Is(context.Cause(t.ctx), ErrCancelled); t.ctx.Err() != nil && !cancelled {
 		a.mu.Unlock()

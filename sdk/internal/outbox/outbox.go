@@ -144,6 +144,7 @@ func (o *Outbox) FlushSoon() {
 func (o *Outbox) Flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.arm(false, 0) // also if another writes: the timer that calls has gone off
 	for o.writing && o.batch.bytes > maxUnwritten {
 		o.await(context.Background())
 	}
