@@ -86,6 +86,10 @@ func (b *outbox) undo(o *outgoing, row *ledger.Row) {
 // messages that are committed together.
 func (b *outbox) deliver(conv *conversation, p Parcel, now time.Time) {
 	a := b.taker()
+	if a.acked() { // it came meanwhile: what it gets is in a lane, where its acknowledgement is awaited
+		b.queue.settle(conv, p.ID, ledger.Queued, "")
+		return
+	}
 	if b.queue.requeuing > 0 && b.policy.Queue {
 		a = nil
 	}
