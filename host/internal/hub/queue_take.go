@@ -175,6 +175,7 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 				q.takenBack(j.l, id)
 			}
 			q.keep(j.id, j.o)
+			q.mayTake(j.l) // perhaps nothing flies now, so that nothing would end and look
 			q.release(j.conv)
 			return
 		}
