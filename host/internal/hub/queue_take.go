@@ -234,10 +234,14 @@ func (q *queue) taken(j *laneJob, t ledger.Settlement, r ledger.Result) {
 		q.stateChanged(j.conv, j.id, t.State, t.Reason)
 		if here {
 			j.l.Settle(j.id)
-			j.l.Drop(j.id)
+		}
+		// Or it waits in the lane of another adapter: it may be read and taken between its
+		// commit as queued and the word of that, which puts it into the lane there is then.
+		if l := q.lanes[j.conv.Key]; l != nil {
+			l.Drop(j.id)
 			q.unkeep(j.id)
-			q.mayTake(j.l)
-			q.forget(j.l)
+			q.mayTake(l)
+			q.forget(l)
 		}
 	case counts && here:
 		q.backlog--
