@@ -75,9 +75,7 @@ func (b *outbox) undo(o *outgoing, row *ledger.Row) {
 	case row.State == ledger.Queued:
 		b.queue.backlog--
 	case o.lane != nil:
-		o.lane.Release()
-		b.queue.mayTake(o.lane)
-		b.queue.forget(o.lane)
+		b.queue.unreserve(o)
 	}
 }
 
