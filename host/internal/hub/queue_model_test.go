@@ -419,8 +419,11 @@ func (m *queueModel) finish(t modelTest) {
 	m.far.room, m.far.lazy = -1, false
 	m.far.makeRoom()
 	m.mu.Unlock()
-	for idle := 0; idle < 5; { // seconds: more than any pause
+	for idle, rounds := 0, 0; idle < 5; rounds++ { // idle seconds: more than any pause
 		m.check(t)
+		if rounds == 1000 {
+			t.Fatal("commits go on for ever")
+		}
 		busy := m.tellLater()
 		busy = m.commitAll() || busy
 		m.far.Flush()
@@ -497,6 +500,7 @@ func (m *queueModel) compareOne(e *ledger.Entry, name string) {
 // Whatever happens while messages are being committed as sent, each is delivered in
 // order, and none twice but where it is not known whether it was.
 func TestQueueModel(t *testing.T) {
+	t.Parallel()
 	blank.Dir(t, t.TempDir()) // it is made outside of any bubble
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
