@@ -34,6 +34,7 @@ type outgoing struct {
 	degraded []render.Note // notes, of one that waits: they count if it is sent as it was planned
 	parcel   Parcel
 	lane     *lane  // reserved for it; nil = none
+	fleet    int    // see queue, when that was
 	draft    *draft // whose beginning or last edit it is; nil = none's
 }
 

@@ -75,9 +75,7 @@ func (b *outbox) undo(o *outgoing, row *ledger.Row) {
 	case row.State == ledger.Queued:
 		b.queue.backlog--
 	case o.lane != nil:
-		o.lane.Release()
-		b.queue.mayTake(o.lane)
-		b.queue.forget(o.lane)
+		b.queue.unreserve(o)
 	}
 }
 
@@ -86,6 +84,10 @@ func (b *outbox) undo(o *outgoing, row *ledger.Row) {
 // messages that are committed together.
 func (b *outbox) deliver(conv *conversation, p Parcel, now time.Time) {
 	a := b.taker()
+	if a.acked() { // it came meanwhile: what it gets is in a lane, where its acknowledgement is awaited
+		b.queue.settle(conv, p.ID, ledger.Queued, "")
+		return
+	}
 	if b.queue.requeuing > 0 && b.policy.Queue {
 		a = nil
 	}

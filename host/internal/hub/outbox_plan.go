@@ -29,6 +29,7 @@ func (c *Channel) prepare(o *outgoing, l *outlook, routing wire.Routing) ledger.
 	}
 	if planned.TooLarge {
 		row.State, row.Reason = ledger.Failed, ledger.ReasonFrameTooLarge
+		o.parcel.View = 0 // it has no frames for anybody: who keeps it must not take it for planned
 	}
 	row.Notes = notesOf(planned.Notes)
 	if len(o.message.Meta) > 0 {

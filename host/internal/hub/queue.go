@@ -30,7 +30,7 @@ type queue struct {
 	taking  map[ledger.MessageID]*laneJob // taken from their lanes, and not committed as sent
 	ready   []*lane                       // that may have something to send
 	loaded  bool                          // the lanes hold all that is queued
-	begun   int                           // commits of what was taken from the lanes, that are under way
+	begun   int                           // commits under way of what is in the lanes: as sent, or as waiting again
 	fleet   int                           // the lanes' number: whoever attaches has others
 
 	kept      map[ledger.MessageID]*outgoing // of what waits, so that it need not be read back

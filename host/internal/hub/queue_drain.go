@@ -166,7 +166,9 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	}, func(r ledger.Result) {
 		err := r.Err
 		ch := c.lock()
-		if err == nil {
+		if err != nil { // it waits still: what was taken behind it must not overtake it
+			ch.queue.requeued = true
+		} else {
 			ch.queue.backlog--
 			ch.count().settled(ledger.Out, row.State, row.Reason)
 			ch.stateChanged(conv, e.ID, row.State, row.Reason)

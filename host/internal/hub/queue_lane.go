@@ -89,12 +89,24 @@ func (q *queue) reserve(conv *conversation, o *outgoing) bool {
 	if l.reading > 0 || !l.Reserve(q.window(), len(o.parcel.Frames) > 1 || q.outbox.rests(o.draft) > 0) {
 		return false
 	}
-	o.lane = l
+	o.lane, o.fleet = l, q.fleet
+	q.begun++
 	return true
+}
+
+// unreserve gives up the place of a message that was not committed.
+func (q *queue) unreserve(o *outgoing) {
+	if o.fleet == q.fleet {
+		o.lane.Release()
+		q.mayTake(o.lane)
+		q.forget(o.lane)
+	}
+	q.ends(o.fleet)
 }
 
 // launch puts a committed message in flight that a place was reserved for.
 func (q *queue) launch(o *outgoing) {
+	defer q.ends(o.fleet)
 	p := o.parcel
 	l := o.lane
 	if q.lanes[l.conv.Key] != l || !q.taker().acked() { // whoever it was for is gone
@@ -333,7 +345,15 @@ func (q *queue) waitAgain(f *flight, frame int, life []ledger.Life) {
 	if m := f.Waits(f.id); m != nil {
 		tries = int(m.Tries)
 	}
-	q.change(change{conv: f.conv, to: ledger.Settlement{ID: f.id, State: ledger.Queued, Frame: frame, Tries: tries, Life: life}})
+	q.waitsStill(f.conv, ledger.Settlement{ID: f.id, State: ledger.Queued, Frame: frame, Tries: tries, Life: life})
+}
+
+// waitsStill commits that a message is queued which is in its lane already. If another
+// adapter takes over meanwhile, that is waited for: the queue is read without it else.
+func (q *queue) waitsStill(conv *conversation, t ledger.Settlement) {
+	q.begun++
+	fleet := q.fleet
+	q.change(change{conv: conv, to: t, then: func(error) { q.ends(fleet) }})
 }
 
 // takenBack goes on with what a lane has taken back, since it goes behind another.

@@ -175,6 +175,7 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 				q.takenBack(j.l, id)
 			}
 			q.keep(j.id, j.o)
+			q.mayTake(j.l) // perhaps nothing flies now, so that nothing would end and look
 			q.release(j.conv)
 			return
 		}
@@ -192,7 +193,7 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 		wasFull := ch.queue.rising >= maxRising
 		ch.queue.rising -= size
 		ch.queue.taken(j, t, r)
-		ch.queue.ends(j)
+		ch.queue.ends(j.fleet)
 		if wasFull && ch.queue.rising < maxRising && len(ch.queue.ready) > 0 {
 			ch.queue.drain()
 		}
@@ -200,9 +201,9 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 	})
 }
 
-// ends counts the end of a job's commit.
-func (q *queue) ends(j *laneJob) {
-	if j.fleet == q.fleet {
+// ends counts the end of a commit that begun counts, and that was begun with this fleet.
+func (q *queue) ends(fleet int) {
+	if fleet == q.fleet {
 		q.begun--
 		return
 	}
@@ -233,10 +234,14 @@ func (q *queue) taken(j *laneJob, t ledger.Settlement, r ledger.Result) {
 		q.stateChanged(j.conv, j.id, t.State, t.Reason)
 		if here {
 			j.l.Settle(j.id)
-			j.l.Drop(j.id)
+		}
+		// Or it waits in the lane of another adapter: it may be read and taken between its
+		// commit as queued and the word of that, which puts it into the lane there is then.
+		if l := q.lanes[j.conv.Key]; l != nil {
+			l.Drop(j.id)
 			q.unkeep(j.id)
-			q.mayTake(j.l)
-			q.forget(j.l)
+			q.mayTake(l)
+			q.forget(l)
 		}
 	case counts && here:
 		q.backlog--
@@ -247,7 +252,7 @@ func (q *queue) taken(j *laneJob, t ledger.Settlement, r ledger.Result) {
 		q.backlog--
 		q.settleAs(j.conv, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
 	case j.l.Waits(j.id) != nil: // its lane took it back, and nobody has taken it since
-		q.change(change{conv: j.conv, to: ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries}})
+		q.waitsStill(j.conv, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
 	}
 }
 
