@@ -147,7 +147,7 @@ func TestDraftRests(t *testing.T) {
 	clock := hosttest.HeldClock()
 	setup := []func(*hosttest.Setup){hosttest.WithAgents(map[string]hub.Agent{"s": s}), func(s *hosttest.Setup) { s.Steady = clock }}
 	h := hosttest.Start(t, setup...)
-	row := h.Channel("s", hosttest.WithAgent("s"), func(c *ledger.Channel) { c.Profile.EditIntervalMS = 3000 })
+	row := h.Channel("s", hosttest.WithAgent("s"), hosttest.WithQueue, func(c *ledger.Channel) { c.Profile.EditIntervalMS = 3000 })
 	const caps, ahead = "update_message ack", `"profile":{"in_flight":16}`
 	c := h.Attach11(t, row, caps, ahead)
 	answer := func(question, begins, whole string) { // which rests then
@@ -211,6 +211,25 @@ func TestDraftRests(t *testing.T) {
 	c.Quiet()
 	clock.Advance(3 * time.Second)
 	ends("five six.")
+
+	answer("again", "a", "a b.") // its adapter goes, and something waits behind it
+	h.MustSend(row, "c", "waits behind")
+	c.Vanish(h, row)
+	h.MustSend(row, "c", "came meanwhile")
+	c = h.Attach11(t, row, caps, ahead)
+	c.Quiet()
+	clock.Advance(3 * time.Second)
+	if f = c.NextSent("update_message"); f.Text != "a b." {
+		t.Errorf("read %+v", f)
+	}
+	c.OK(f.MessageID)
+	for _, text := range []string{"waits behind", "came meanwhile"} {
+		if f = c.NextSent("send"); f.Text != text {
+			t.Errorf("read %+v, want %q", f, text)
+		}
+		c.OK(f.MessageID)
+	}
+	await.Until(t, "all that waited is delivered", func() bool { return h.Last(row, ledger.Out).State == ledger.Delivered })
 
 	answer("fourth", "seven", "seven eight.") // its host is killed
 	h = h.Killed(setup...)
