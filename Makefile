@@ -54,9 +54,9 @@ needs:
 
 # Without what builds the host, measures it, links gRPC or starts browsers, interpreters or servers of others, which is in
 # these packages, and without the race detector, vet and tables for debuggers. PATH has nothing but Go, so that a
-# test which needs more fails here, and does not hide. -p 4: some packages wait most of their time. -l and
-# GOGC: to compile takes longer than the tests, and a third less without what is inlined in the largest packages
-# and with the compiler's heap collected seldom.
+# test which needs more fails here, and does not hide. -p 4: some packages wait most of their time. Compiling takes
+# longer than the tests: it takes a seventh less if nothing is inlined in the largest packages (-l), and a fifth
+# less if the compiler collects its heap seldom (GOGC).
 END_TO_END := host/cmd/pontoon|tools/bench.*|host/internal/(console|browser|plugin|supervisor/.*|ledger/sqlite/deepbench)|sdk/(plugin|transport/(grpcconn|pb)|schema/generate)|adapters/.*
 quick: export GOFLAGS += $(foreach p,modernc.org/sqlite/lib modernc.org/libc $(MODULE)/host/internal/api,'-gcflags=$(p)=-l')
 quick: export GOGC := 400

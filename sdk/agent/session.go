@@ -13,7 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Whatever a host does, so many turns are answered at once, and as many more wait for
+// The agent answers so many turns at once, whatever a host does, and as many more wait for
 // that. A turn counts until the host's word on its answer is there: a host that is
 // slow to store answers gives new turns all the same.
 const (
