@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,37 +56,20 @@ func (s *slow) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 }
 
 // clock is when calls have waited for long enough.
-type clock struct {
-	mu   sync.Mutex // guards what follows
-	late []chan time.Time
-}
+type clock struct{ late chan time.Time }
 
-func (c *clock) after(time.Duration) (<-chan time.Time, func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ch := make(chan time.Time, 1)
-	c.late = append(c.late, ch)
-	return ch, func() {}
-}
+func (c clock) after(time.Duration) (<-chan time.Time, func()) { return c.late, func() {} }
 
-// ring ends all waiting.
-func (c *clock) ring() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, ch := range c.late {
-		select {
-		case ch <- time.Now():
-		default:
-		}
-	}
-}
+// ring ends all waiting, and that of a call which does not wait yet: an agent is
+// asked before its caller does.
+func (c clock) ring() { close(c.late) }
 
 type setup struct {
 	*Front
 	t     *testing.T
 	url   string
 	slow  *slow
-	clock *clock
+	clock clock
 }
 
 func start(t *testing.T, change func(*Options)) *setup {
@@ -101,7 +83,7 @@ func start(t *testing.T, change func(*Options)) *setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &setup{t: t, slow: &slow{make(chan string, 16), make(chan string, 16)}, clock: &clock{}}
+	s := &setup{t: t, slow: &slow{make(chan string, 16), make(chan string, 16)}, clock: clock{make(chan time.Time)}}
 	h := hub.New(hub.Options{Store: st, Attachments: files, Commands: command.New(), Agents: hub.Fixed{"echo": &agent.Echo{}, "slow": s.slow}})
 	a := agents.New(agents.Options{Store: st, Out: h, Board: h})
 	o := Options{Store: st, Attachments: files, Hub: front.Local{Hub: h}, Agents: a, Secret: secret, After: s.clock.after}
@@ -181,6 +163,8 @@ type outcome struct {
 func (s *setup) sync(ctx context.Context, sub, agent, text string) <-chan outcome {
 	done := make(chan outcome, 1)
 	go func() {
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
 		status, body, err := s.call(ctx, sub, "POST", "/"+agent+"/message/sync", `{"text":"`+text+`"}`)
 		done <- outcome{status, body, err}
 	}()
