@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/pontoon-bridge/pontoon/sdk/internal/crew"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -12,6 +13,7 @@ import (
 // a time, different conversations at once. A conversation has a goroutine only
 // while it has frames.
 type lanes struct {
+	crew  *crew.Crew
 	serve func(context.Context, job)
 	slots chan struct{} // one token per frame that waits or is being served
 
@@ -22,7 +24,9 @@ type lanes struct {
 }
 
 func newLanes(bound int, serve func(context.Context, job)) *lanes {
-	s := &lanes{serve: serve, slots: make(chan struct{}, bound), waiting: map[string][]job{}, void: map[string]*link{}, idle: make(chan struct{})}
+	s := &lanes{
+		crew: crew.New(), serve: serve, slots: make(chan struct{}, bound), waiting: map[string][]job{}, void: map[string]*link{}, idle: make(chan struct{}),
+	}
 	close(s.idle)
 	return s
 }
@@ -70,7 +74,7 @@ func (s *lanes) put(ctx context.Context, out job) (taken bool, err error) {
 	queue, running := s.waiting[id]
 	s.waiting[id] = append(queue, out)
 	if !running {
-		go s.work(ctx, id)
+		s.crew.Go(func() { s.work(ctx, id) })
 	}
 	return true, nil
 }

@@ -147,6 +147,7 @@ func (r *runner) windDown(work context.Context, cutOff func(), platform, connect
 		r.log.Error("adapter's sends ignore that their context ended: left behind", "fault", "adapter")
 	}
 	await(last, connection)
+	r.connector.lanes.crew.Close()
 }
 
 // await reports whether done was closed before ctx ended.

@@ -258,6 +258,7 @@ func TestLanesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newLanes(3, func(ctx context.Context, _ job) { <-release })
+		defer s.crew.Close()
 		if !s.drained(t.Context()) {
 			t.Error("empty lanes are not drained")
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+	"github.com/pontoon-bridge/pontoon/sdk/internal/crew"
 	"github.com/pontoon-bridge/pontoon/sdk/internal/outbox"
 	"github.com/pontoon-bridge/pontoon/sdk/transport"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -85,7 +86,7 @@ type Agent struct {
 	handler Handler
 	log     *slog.Logger
 	timing  *timing
-	turns   sync.WaitGroup
+	turns   *crew.Crew
 
 	out *outbox.Outbox // its mutex may be taken with mu
 
@@ -110,7 +111,7 @@ func New(o Options, h Handler) (*Agent, error) {
 	}
 	a := &Agent{
 		address: address, header: http.Header{"Authorization": {"Bearer " + o.Key}}, handler: h, log: o.Log, timing: o.timing,
-		running: map[string]*Turn{}, ended: memory{most: 1024}, ids: newIDs(), out: outbox.New(),
+		running: map[string]*Turn{}, ended: memory{most: 1024}, ids: newIDs(), out: outbox.New(), turns: crew.New(),
 	}
 	if a.log == nil {
 		a.log = slog.Default()
@@ -135,6 +136,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		a.pending = nil
 		a.mu.Unlock()
 		cancel()
+		a.turns.Close()
 		a.turns.Wait()
 	}()
 	wait := backoff.NewExponentialBackOff()

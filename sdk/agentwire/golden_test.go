@@ -248,7 +248,16 @@ func FuzzDecodeFromAgent(f *testing.F) {
 	})
 }
 
+// Also what is read without the library is read as it would.
 func FuzzDecodeFromHost(f *testing.F) {
+	for _, turn := range []string{
+		`{"type":"turn","turn_id":"04h","channel":"c","conversation_id":"k","message":{"id":"04h","role":"user","turnIndex":1,` +
+			`"parts":[{"type":"text","text":"Hello","id":"p1"}]},"capabilities":["text","ack"],"history_cursor":"x"}`,
+		`{"type":"turn","turn_id":null,"Channel":"c","message":{"parts":null},"capabilities":null}`,
+		`{"type":"turn","repeated":true,"message":{"parts":[],"turnIndex":-1,"turnIndex":7},"capabilities":[]}`,
+	} {
+		f.Add([]byte(turn))
+	}
 	for _, path := range files(f, "to_agent") {
 		raw, err := os.ReadFile(path)
 		if err != nil {
@@ -257,9 +266,16 @@ func FuzzDecodeFromHost(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
+		if !utf8.Valid(frame) { // the connection has refused it
+			return
+		}
 		got, err := DecodeFromHost(frame)
 		if err != nil {
 			return
+		}
+		var want Turn
+		if err := json.Unmarshal(frame, &want); got.Turn != nil && (err != nil || !reflect.DeepEqual(*got.Turn, want)) {
+			t.Errorf("%q: read %+v, the library reads %+v, %v", frame, *got.Turn, want, err)
 		}
 		again, err := DecodeFromHost(got.Append(nil))
 		if err != nil || !bytes.Equal(again.Append(nil), got.Append(nil)) {

@@ -47,6 +47,9 @@ func (p Part) Beside(carried ...string) []string {
 // is "" for what people are not meant to read, such as signals and diagnostics,
 // for unknown types, and for a part that can't be read.
 func (p Part) Plain() string {
+	if text := p.plainText(); text != nil {
+		return string(text)
+	}
 	view, err := p.View()
 	if err != nil {
 		return ""

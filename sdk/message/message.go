@@ -3,10 +3,12 @@
 package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -123,7 +125,9 @@ func RollUp(parts []Part) string {
 		if p.Type != TypeText {
 			continue
 		}
-		if t, err := As[TextPart](p); err == nil {
+		if text := p.plainText(); text != nil {
+			texts = append(texts, string(text))
+		} else if t, err := As[TextPart](p); err == nil {
 			texts = append(texts, t.Text)
 		}
 	}
@@ -169,6 +173,11 @@ func ParseParts(b []byte) ([]Part, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
+	if last := len(b) - 1; b[0] == '[' && b[last] == ']' {
+		if p := (Part{TypeText, b[1:last]}); p.plainText() != nil {
+			return []Part{{TypeText, bytes.Clone(p.raw)}}, nil
+		}
+	}
 	var parts []Part
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return nil, fmt.Errorf("parts: %w", err)
@@ -213,11 +222,27 @@ func Number(parts []Part) []Part {
 	return parts
 }
 
+// What is around the text of a part that Alone makes.
+const aloneHead, aloneTail = `{"type":"text","text":`, `,"id":"p1"}`
+
 // Alone are the parts of a message that is text and nothing else, numbered.
 func Alone(text string) []Part {
-	raw := make([]byte, 0, len(text)+len(`{"type":"text","text":"","id":"p1"}`)+8)
-	raw = wire.AppendString(append(raw, `{"type":"text","text":`...), text)
-	return []Part{{Type: TypeText, raw: append(raw, `,"id":"p1"}`...)}}
+	raw := make([]byte, 0, len(aloneHead)+len(text)+len(aloneTail)+8)
+	raw = wire.AppendString(append(raw, aloneHead...), text)
+	return []Part{{Type: TypeText, raw: append(raw, aloneTail...)}}
+}
+
+// plainText is the text of a part as Alone makes them, if nothing in it is escaped, as of
+// most; nil = the library is to read it, which takes several times as long.
+func (p Part) plainText() []byte {
+	text, ok := bytes.CutPrefix(p.raw, []byte(aloneHead+`"`))
+	if ok {
+		text, ok = bytes.CutSuffix(text, []byte(`"`+aloneTail))
+	}
+	if !ok || bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == utf8.RuneError }) {
+		return nil
+	}
+	return text
 }
 
 // id is the part's id as a string; "" if it has none. One of another type

@@ -3,6 +3,7 @@ package message
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 )
 
@@ -104,14 +105,24 @@ func FuzzParts(f *testing.F) {
 	for _, p := range golden[[]Part](f, "parts.json") {
 		f.Add([]byte("[" + string(p.Raw()) + "]"))
 	}
+	f.Add(AppendParts(nil, Alone("Hello, \u00e9\ufffd")))
+	f.Add([]byte(`[{"type":"text","text":"","id":"p1"}]`))
+	f.Add([]byte("[{\"type\":\"text\",\"text\":\"\t\",\"id\":\"p1\"}]"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		parts, err := ParseParts(in)
 		if err != nil {
 			return
 		}
 		kept := string(AppendParts(nil, parts))
+		var want []Part // by the library
+		if err := json.Unmarshal(in, &want); len(in) > 0 && (err != nil || !reflect.DeepEqual(parts, want)) {
+			t.Fatalf("%q: read %s, the library reads %s, %v", in, kept, AppendParts(nil, want), err)
+		}
 		for _, p := range parts {
 			_, _ = p.View()
+			if text, err := As[TextPart](p); err == nil && p.Plain() != text.Text {
+				t.Fatalf("%s: its text is %q", p.Raw(), p.Plain())
+			}
 		}
 		again, err := ParseParts([]byte(kept))
 		if len(parts) > 0 && (err != nil || string(AppendParts(nil, again)) != kept) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 	"unicode/utf8"
 )
@@ -33,8 +32,16 @@ func FuzzReadObject(f *testing.F) {
 		if got == nil || !utf8.ValidString(s) { // which the transport refuses
 			return
 		}
-		var want Object
-		if err := json.Unmarshal([]byte(s), &want); err != nil || !reflect.DeepEqual(got, want) {
+		var want map[string]json.RawMessage
+		err := json.Unmarshal([]byte(s), &want)
+		same := err == nil
+		for _, m := range got {
+			same = same && got.raw(m.name) == string(want[m.name])
+		}
+		for name, raw := range want {
+			same = same && got.raw(name) == string(raw)
+		}
+		if !same {
 			t.Errorf("%q: read %q, the library reads %q, %v", s, got, want, err)
 		}
 	})

@@ -14,9 +14,9 @@ func decodeSlowly(frame []byte, f *fields) *Error {
 	if err != nil {
 		return err
 	}
-	for name, raw := range all {
-		if i := keyIndex(name); i >= 0 {
-			f[i] = string(raw)
+	for _, m := range all {
+		if i := keyIndex(m.name); i >= 0 {
+			f[i] = m.value
 		}
 	}
 	return nil
