@@ -252,5 +252,5 @@ func (r *FairReport) Print(w io.Writer) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	return PrintGoals(w, r.Goals)
+	return PrintGoals(w, r.Goals, r.Rounds)
 }

@@ -84,8 +84,11 @@ func NewGoal(load, measure string, atMost bool, limit float64, found Spread) Goa
 	return Goal{load, measure, atMost, limit, found, met}
 }
 
+// fewRounds is below what a median is to be judged by.
+const fewRounds = 5
+
 // PrintGoals writes the goals as a table for people; nothing if there are none.
-func PrintGoals(w io.Writer, all []Goal) error {
+func PrintGoals(w io.Writer, all []Goal, rounds int) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -103,5 +106,11 @@ func PrintGoals(w io.Writer, all []Goal) error {
 		fmt.Fprintf(tab, "%s\t%s\t%s %g\t%s\t%s\t%s\t%s\n", g.Load, g.Measure, sign, g.Limit,
 			Number(g.Found.Median, 2), Number(g.Found.Min, 2), Number(g.Found.Max, 2), met)
 	}
-	return tab.Flush()
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	if rounds < fewRounds {
+		fmt.Fprintf(w, "The medians are of %d rounds: judge by %d or more.\n", rounds, fewRounds)
+	}
+	return nil
 }

@@ -173,5 +173,5 @@ func (r *MemoryReport) Print(w io.Writer) error {
 	for _, l := range r.Loads {
 		fmt.Fprintf(w, "\n%s: stored in %s s, %s MB on the disk; %d came after the starts\n", l.Name, Number(l.Fill, 1), Number(float64(l.Database)/(1<<20), 0), l.Count.Answered)
 	}
-	return PrintGoals(w, r.Goals)
+	return PrintGoals(w, r.Goals, r.Rounds)
 }

@@ -173,7 +173,7 @@ func (r *LoadReport) Print(w io.Writer) error {
 			}
 		}
 	}
-	return PrintGoals(w, r.Goals)
+	return PrintGoals(w, r.Goals, r.Rounds)
 }
 
 func (s *Spread) Show(decimals int) string {

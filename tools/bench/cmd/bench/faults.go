@@ -36,7 +36,8 @@ func benchFair(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fair", Short: "Measure what one that misbehaves costs all others", Args: cobra.NoArgs,
 		Long: "Measure adapters under a moderate load, in turns without and with one culprit beside them on the same host.\n" +
-			"Printed are the ratios of their p99 and of their answers a second, and whether the p99 grew by a fifth at most.",
+			"Printed are the ratios of their p99 and of their answers a second, and whether the p99 grew by a fifth at most.\n" +
+			"Exits with 1 if a message is lost, doubled or out of order.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range c.Culprits {
 				if !slices.Contains(bench.CulpritNames, name) {
@@ -55,8 +56,8 @@ func benchFair(o *options) *cobra.Command {
 	f.IntVar(&c.Conns, "conns", 20, "adapters that are measured")
 	f.Float64Var(&c.Rate, "rate", 2000, "their messages a second, over all of them (0 = closed loop: as many as are answered)")
 	f.IntVar(&c.Window, "window", 16, "messages in flight on each connection, with --rate 0")
-	f.IntVar(&c.Rounds, "rounds", 7, "rounds of each culprit")
-	f.DurationVar(&c.Duration, "duration", 2*time.Second, "length of one measurement")
+	f.IntVar(&c.Rounds, "rounds", 25, "rounds of each culprit: many short ones, since the disk has good and bad seconds")
+	f.DurationVar(&c.Duration, "duration", 500*time.Millisecond, "length of one measurement")
 	f.IntVar(&c.History, "history", 100_000, "messages of the channel whose history is read")
 	f.IntVar(&c.Audited, "audited", 10_000, "lines of the audit log that is exported")
 	f.IntVar(&c.Queued, "queued", 100_000, "messages that wait for the one that comes back")
