@@ -32,6 +32,9 @@ type Inspection struct {
 	Behind     int64     // messages that the search index does not have yet, counted up to 100,000; -1 = not known
 }
 
+// inspectPause is how long after a look at the log another one confirms it.
+const inspectPause = 200 * time.Millisecond
+
 // Inspect looks at the database in dir and changes nothing, also while a host
 // uses it. It reads all of it, for as long as patience lasts. The error is
 // fs.ErrNotExist if there is none, and that of CheckThere.
@@ -46,11 +49,27 @@ func Inspect(ctx context.Context, dir string, keys []string, patience time.Durat
 	}
 	defer func() { _ = d.Close() }()
 	i.Bytes, i.WAL = sizes.Bytes, sizes.WAL
-	i.Fault = i.look(ctx, d, patience)
+	if i.Fault = lookAtLog(filepath.Join(dir, File)); i.Fault == nil {
+		i.Fault = i.look(ctx, d, patience)
+	}
 	if i.Fault == nil && i.Schema == 0 { // as migrate
 		i.Fault = fresh(filepath.Join(dir, File), keys)
 	}
 	return i, nil
+}
+
+// lookAtLog is checkLog where a host may write to the log: what it is just writing looks
+// otherwise a moment later.
+func lookAtLog(path string) error {
+	_, first := checkLog(path)
+	if first == nil {
+		return nil
+	}
+	time.Sleep(inspectPause)
+	if _, err := checkLog(path); err != nil && err.Error() == first.Error() {
+		return err
+	}
+	return nil
 }
 
 // openInspected opens the database in dir only to be read, so that nothing is left

@@ -18,7 +18,7 @@ type Offline struct{}
 
 // Files are the names of the database's files in a data directory: the database,
 // and what it keeps beside it while it is open, or was not closed.
-func (Offline) Files() []string { return []string{File, File + "-wal", File + "-shm"} }
+func (Offline) Files() []string { return []string{File, File + "-wal", File + "-shm", File + openMark} }
 
 // Lock is the function Lock.
 func (Offline) Lock(dir string) (release func() error, err error) { return Lock(dir) }

@@ -133,6 +133,12 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil {
 		return fmt.Errorf("protect database: %w", err)
 	}
+	switch torn, err := checkLog(path); {
+	case err != nil:
+		return err
+	case torn:
+		s.log.Warn("the last transaction in the write-ahead log is not whole: the machine went down while it was written, or the file is damaged")
+	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
 	brief := time.Duration(0)
 	if closed(path) {
@@ -183,6 +189,9 @@ func (s *Store) start(ctx context.Context, path string, o Options) error {
 		return fmt.Errorf("prepare statements: %w", err)
 	}
 	if err := s.w.keepBeside(); err != nil {
+		return err
+	}
+	if err := setMark(path); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -298,6 +307,9 @@ func (s *Store) release() error {
 		if d != nil {
 			errs = append(errs, d.Close())
 		}
+	}
+	if s.w != nil {
+		errs = append(errs, s.w.clearMark())
 	}
 	return errors.Join(append(errs, s.unlock())...)
 }

@@ -306,5 +306,5 @@ func (r *DeepReport) Print(w io.Writer) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	return bench.PrintGoals(w, r.Goals)
+	return bench.PrintGoals(w, r.Goals, r.Rounds)
 }
