@@ -68,7 +68,7 @@ func TestWebhookAgent(t *testing.T) {
 			t.Error("the secret is shown")
 		}
 	}
-	holds(t, h.errs.String(), "webhook: answered 401 Unauthorized")
+	holds(t, h.errs.String(), "webhook: the agent refused the turn: answered 401 Unauthorized")
 }
 
 // A webhook on this machine must be allowed by name, whatever its address looks

@@ -156,11 +156,23 @@ func (r *remote) Close() error {
 type statusError struct {
 	code  int
 	after time.Duration // that the agent asks to be left alone; 0 = it does not say
+	words string        // what it said, in one line; "" = nothing
 }
 
+// maxWords bounds what is kept of what an agent says about its failure, in bytes.
+const maxWords = 2 << 10
+
 func (e *statusError) Error() string {
-	return fmt.Sprintf("answered %d %s", e.code, http.StatusText(e.code))
+	said := fmt.Sprintf("answered %d %s", e.code, http.StatusText(e.code))
+	if e.words == "" {
+		return said
+	}
+	return said + ": " + e.words
 }
+
+// refuses reports an answer by which the agent does not take the turn, and would not
+// take it later.
+func (e *statusError) refuses() bool { return !isAbsence(e) }
 
 // isAbsence reports the errors of an agent that is broken or not there, and not
 // of one that did not like this request: the same request may succeed later.
@@ -235,6 +247,7 @@ func try[T any](ctx context.Context, r *remote, t *hub.Turn, call func() (T, err
 		InitialInterval: r.first, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 30 * time.Second,
 	}))
 	var asked *backoff.RetryAfterError
+	var status *statusError
 	switch {
 	case err == nil:
 		return out, nil
@@ -244,6 +257,8 @@ func try[T any](ctx context.Context, r *remote, t *hub.Turn, call func() (T, err
 		return out, fmt.Errorf("%w: %w", hub.ErrLate, err)
 	case errors.As(err, &asked), isAway(err):
 		err = fmt.Errorf("%w: %w", hub.ErrAway, err)
+	case errors.As(err, &status) && status.refuses():
+		err = fmt.Errorf("%w: %w", hub.ErrTurnRefused, err)
 	}
 	if given && errors.Is(err, hub.ErrAway) {
 		err = fmt.Errorf("%w: %w", hub.ErrLeft, err)
@@ -346,9 +361,11 @@ func (r *remote) post(ctx context.Context, body io.Reader, header http.Header) (
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil
 	}
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection may be used again
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxWords)) // as much as it says
+	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)              // so that the connection may be used again
 	_ = resp.Body.Close()
-	return nil, &statusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), time.Now())}
+	words := strings.Join(strings.Fields(strings.ToValidUTF8(string(said), "\uFFFD")), " ")
+	return nil, &statusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), time.Now()), words}
 }
 
 // plain is an error of the network in words that name no address twice.

@@ -107,7 +107,7 @@ func TestAnswer(t *testing.T) {
 	a.say("turn_end", q, `,"error":"no forecast"`)
 	user.shows("send", "Sorry, no answer could be made")
 	b.wantHistory(row, "in handled hello", "out sent hi Alice", "in handled two", "out sent first", "out sent second", "in handled nothing",
-		"in failed/unknown_outcome fail", "out sent Sorry, no answer could be made. Please try again.")
+		"in failed/agent_failed fail", "out sent Sorry, no answer could be made. Please try again.")
 	id, err := ledger.ParseMessageID(q.TurnID)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
@@ -41,8 +42,50 @@ type Agent struct {
 	CreatedAt Time            `json:"created_at"`
 	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
 	AwaySince *Time           `json:"away_since" nullable:"true"`
+	Turns     AgentTurns      `json:"turns"`
 	ETag      string          `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 	Fault     string          `json:"fault,omitempty" doc:"Why its secrets can't be used: set them again"`
+}
+
+// AgentTurns is what became of the turns of an agent since the host began. The built-in
+// echo's, which end with the message that they answer, are not counted.
+type AgentTurns struct {
+	Active      int64         `json:"active" doc:"It has them now"`
+	Answered    uint64        `json:"answered"`
+	Failed      uint64        `json:"failed"`
+	Stopped     uint64        `json:"stopped" doc:"By the user, or by an operator"`
+	FailedInRow int           `json:"failed_in_row" doc:"Since the last one that it answered"`
+	Failing     bool          `json:"failing" doc:"It failed its last 5 turns, or more: see last_failure"`
+	LastFailure *AgentFailure `json:"last_failure,omitempty" doc:"Absent if none has failed"`
+}
+
+// AgentFailure is a turn that failed.
+type AgentFailure struct {
+	At     Time   `json:"at"`
+	Reason string `json:"reason" enum:"agent_failed,agent_refused,agent_timeout"`
+	Detail string `json:"detail" doc:"In the agent's words where it had some, such as its status and the first 2 KiB of what it answered"`
+}
+
+// failingAfter is how many turns in a row an agent fails before it wants somebody.
+const failingAfter = 5
+
+func (s *server) agentTurns(name string) AgentTurns {
+	n, _ := s.Hub.AgentTally(name)
+	t := AgentTurns{Active: n.Active, FailedInRow: n.InARow, Failing: n.InARow >= failingAfter}
+	for i, end := range hub.TurnEnds {
+		switch end {
+		case "answered":
+			t.Answered = n.Turns[i]
+		case "failed":
+			t.Failed = n.Turns[i]
+		case "stopped":
+			t.Stopped = n.Turns[i]
+		}
+	}
+	if !n.Last.At.IsZero() {
+		t.LastFailure = &AgentFailure{timeOf(n.Last.At), string(n.Last.Reason), n.Last.Why}
+	}
+	return t
 }
 
 type createAgentBody struct {
@@ -312,7 +355,7 @@ func (s *server) showAgent(r ledger.Agent) Agent {
 	}
 	return Agent{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt), ETag: s.agentTag(r),
-		Away: away, AwaySince: when(since), Fault: fault,
+		Away: away, AwaySince: when(since), Fault: fault, Turns: s.agentTurns(r.Name),
 	}
 }
 

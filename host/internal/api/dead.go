@@ -42,7 +42,7 @@ func (s *server) deadLetters() {
 func (s *server) listDead(ctx context.Context, in *struct {
 	MessagePage
 	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
-	Reason  string `query:"reason" enum:"adapter_not_attached,rejected,queue_full,unknown_outcome,retries_exhausted,ttl,frame_too_large,agent_away,agent_timeout" doc:"Only for this reason"`
+	Reason  string `query:"reason" enum:"adapter_not_attached,rejected,queue_full,unknown_outcome,retries_exhausted,ttl,frame_too_large,agent_away,agent_timeout,agent_refused,agent_failed" doc:"Only for this reason"`
 }) (*huma.StreamResponse, error) {
 	before, err := in.after()
 	if err != nil {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -42,10 +43,14 @@ func agentCondition(a api.Agent) condition {
 		return condition{waiting, "away", "It has not come yet. Messages for it wait."}
 	case a.Away:
 		return condition{warning, "away", "It can't be asked. Messages for it wait."}
+	case a.Turns.Failing:
+		return condition{fault, "failing", fmt.Sprintf("It failed its last %d turns.", a.Turns.FailedInRow)}
+	case a.Turns.FailedInRow > 0:
+		return condition{warning, "failed", "It failed its last turn."}
 	case a.BuiltIn:
 		return condition{good, "built in", "It is part of the host."}
 	case a.Kind == "webhook" || a.Kind == "agui":
-		return condition{about, "on call", "The host calls it; nothing has failed of late."}
+		return condition{about, "on call", "The host calls it when somebody asks."}
 	}
 	return condition{good, "there", "It is connected."}
 }

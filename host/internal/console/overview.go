@@ -87,6 +87,12 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 	v := overviewView{}
 	away := map[string]bool{}
 	for _, a := range agents {
+		if is := agentCondition(a); a.Enabled && !a.Away && a.Turns.FailedInRow > 0 {
+			if f := a.Turns.LastFailure; f != nil {
+				is.Why += fmt.Sprintf(" %s: %.200s", reasons[f.Reason].Word, f.Detail)
+			}
+			v.Concerns = append(v.Concerns, concern{is, "Agent " + a.Name, where("agents", a.Name)})
+		}
 		if a.Away && a.Enabled {
 			away[a.Name] = true
 			v.Concerns = append(v.Concerns, concern{condition{warning, "away", "It can't be asked. Messages for it wait."}, "Agent " + a.Name, where("agents", a.Name)})

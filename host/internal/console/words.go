@@ -29,12 +29,14 @@ var reasons = map[string]saying{
 	"adapter_not_attached": {"No adapter", "No adapter was attached, and the channel keeps no queue.", "Attach an adapter, or turn the channel's queue on; then replay it.", fault},
 	"rejected":             {"Refused", "The platform refused it for good, as the adapter says.", "Mend what it names, then replay it.", fault},
 	"queue_full":           {"Queue full", "As many messages as the channel allows were waiting already.", "Find out why the adapter does not take them, or raise the channel's queue length; then replay it.", fault},
-	"unknown_outcome":      {"Outcome unknown", "It broke off half-way: the platform may have shown the message, or the agent may have answered.", "Look at the platform first. A replay may show it a second time.", warning},
+	"unknown_outcome":      {"Outcome unknown", "It broke off half-way: the platform may have shown the message.", "Look at the platform first. A replay may show it a second time.", warning},
 	"retries_exhausted":    {"Gave up", "The adapter refused it for now, again and again, as often as the channel allows.", "When the platform takes messages again, replay it.", fault},
 	"ttl":                  {"Waited too long", "Nobody took it for as long as a message may wait in this channel.", "Attach an adapter, then replay it; the channel's queue says how long messages wait.", warning},
 	"frame_too_large":      {"Too large", "It does not fit into what the adapter can take, not even in its plainest form.", "Send something smaller: a replay fails in the same way.", fault},
 	"agent_away":           {"Agent away", "The agent could not be reached for as long as a message may wait in this channel, or too many waited already.", "Bring the agent back, or give the channel another one; then replay it.", fault},
 	"agent_timeout":        {"Agent too slow", "The agent had the message, as often as it may, and did not answer in the time that its settings give it.", "Find out what takes the agent so long, or raise its timeout; then replay it.", fault},
+	"agent_refused":        {"Refused by the agent", "The agent, or what stands before it, did not take the message: its words are below.", "Mend what they name, such as its key or address; then replay it.", fault},
+	"agent_failed":         {"Agent failed", "The agent did not get to an answer, or gave one that says nothing: its words are below.", "Mend the agent, then replay it.", fault},
 }
 
 // happenings explains what the story of a message is made of, beside states.
@@ -58,6 +60,9 @@ var silenced = saying{"Failed: refused", "This user may not speak in the channel
 func wordsFor(m api.Message) saying {
 	if m.Direction == "in" && m.Reason == "rejected" {
 		return silenced
+	}
+	if m.Direction == "in" && m.Reason == "unknown_outcome" { // as hosts of before called it
+		return reasons["agent_failed"]
 	}
 	return wordsOf(m.State, m.Reason)
 }

@@ -153,7 +153,7 @@ func TestAgentPanics(t *testing.T) {
 		c.Want(hosttest.Answer("c", "Nothing is running."))
 		h.WantHistory(row, "in handled /stop", "out sent Nothing is running.")
 	})
-	for name, reason := range map[string]string{"handle": "unknown_outcome", "fails": "unknown_outcome"} {
+	for name, reason := range map[string]string{"handle": "agent_failed", "fails": "agent_failed"} {
 		t.Run(name, func(t *testing.T) {
 			row := h.Channel(name, hosttest.WithAgent(name))
 			c := h.Attach(t, row)

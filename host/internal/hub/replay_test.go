@@ -33,7 +33,7 @@ func TestReplayToAgent(t *testing.T) {
 	a := b.attach(&port{log: log, room: -1})
 	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
 	dead := b.dead(1)[0]
-	if dead.Text != "hello" || dead.State != ledger.Failed || dead.Reason != ledger.ReasonUnknownOutcome {
+	if dead.Text != "hello" || dead.State != ledger.Failed || dead.Reason != ledger.ReasonAgentFailed {
 		t.Fatalf("dead letter %+v", dead)
 	}
 	if err := b.Hub.Replay(t.Context(), b.row, dead); err != nil {

@@ -35,7 +35,8 @@ var Outcomes = [...]Outcome{
 	{ledger.In, ledger.Failed, ledger.ReasonRejected},
 	{ledger.In, ledger.Failed, ledger.ReasonAgentAway},
 	{ledger.In, ledger.Failed, ledger.ReasonAgentTimeout},
-	{ledger.In, ledger.Failed, ledger.ReasonUnknownOutcome},
+	{ledger.In, ledger.Failed, ledger.ReasonAgentRefused},
+	{ledger.In, ledger.Failed, ledger.ReasonAgentFailed},
 }
 
 // The places of Outcomes that nearly every message has.
@@ -100,6 +101,17 @@ type AgentTally struct {
 	took   tally.Histogram
 	first  tally.Histogram // until a turn's first streamed text
 	active atomic.Int64
+
+	mu   sync.Mutex // guards what follows
+	row  int        // turns that failed since the last that did not
+	last AgentFailure
+}
+
+// AgentFailure is a turn that failed.
+type AgentFailure struct {
+	At     time.Time // zero = none has
+	Reason ledger.Reason
+	Why    string // in the agent's words where it had some
 }
 
 // TurnEnds are how a turn can end, as it is counted.
@@ -123,8 +135,22 @@ func (t *AgentTally) end(ctx context.Context, began time.Time, err error) {
 		end = 3
 	}
 	t.turns[end].Add(1)
+	t.judge(end, err)
 	if end != 2 { // it was not there: that says nothing of how long it takes
 		t.took.Took(began)
+	}
+}
+
+// judge keeps whether the agent fails. One that is away, or was stopped, is not judged.
+func (t *AgentTally) judge(end int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch end {
+	case 0:
+		t.row = 0
+	case 1:
+		t.row++
+		t.last = AgentFailure{time.Now(), reasonOf(err), inShort(err)}
 	}
 }
 
@@ -163,6 +189,9 @@ type AgentCounts struct {
 	Took   tally.Counts
 	First  tally.Counts
 	Active int64
+
+	InARow int          // turns that failed since the last that did not
+	Last   AgentFailure // the newest
 }
 
 // AgentTallies lists what the agents did, by name: of those that there are.
@@ -171,14 +200,9 @@ func (h *Hub) AgentTallies() []AgentCounts {
 	defer h.agents.mu.Unlock()
 	var out []AgentCounts
 	for name, t := range h.agents.all {
-		if _, ok := h.Agents.Agent(name); !ok {
-			continue
+		if _, ok := h.Agents.Agent(name); ok {
+			out = append(out, t.counts())
 		}
-		n := AgentCounts{Name: name, Took: t.took.Counts(), First: t.first.Counts(), Active: t.active.Load()}
-		for i := range t.turns {
-			n.Turns[i] = t.turns[i].Load()
-		}
-		out = append(out, n)
 	}
 	slices.SortFunc(out, func(a, b AgentCounts) int { return cmp.Compare(a.Name, b.Name) })
 	return out
@@ -230,3 +254,25 @@ func (c *Channel) counted(anew bool) ChannelTally {
 
 // lookDeep notes how long the queue is.
 func (q *queue) lookDeep() { q.peak = max(q.peak, q.backlog) }
+
+// AgentTally is what an agent did; false if it was not asked since the process began.
+func (h *Hub) AgentTally(name string) (AgentCounts, bool) {
+	h.agents.mu.Lock()
+	t := h.agents.all[name]
+	h.agents.mu.Unlock()
+	if t == nil {
+		return AgentCounts{}, false
+	}
+	return t.counts(), true
+}
+
+func (t *AgentTally) counts() AgentCounts {
+	n := AgentCounts{Name: t.name, Took: t.took.Counts(), First: t.first.Counts(), Active: t.active.Load()}
+	for i := range t.turns {
+		n.Turns[i] = t.turns[i].Load()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n.InARow, n.Last = t.row, t.last
+	return n
+}

@@ -179,7 +179,7 @@ func TestAgentTally(t *testing.T) {
 	b.Send(hosttest.Say("c", "hi"))
 	await.Until(t, "the failure is counted", func() bool { return of("fails").Turns[1] == 1 })
 	wantOutcomes(h, bad, map[hub.Outcome]uint64{
-		{Direction: ledger.Out, State: ledger.Sent}:                                       1, // the apology
-		{Direction: ledger.In, State: ledger.Failed, Reason: ledger.ReasonUnknownOutcome}: 1,
+		{Direction: ledger.Out, State: ledger.Sent}:                                    1, // the apology
+		{Direction: ledger.In, State: ledger.Failed, Reason: ledger.ReasonAgentFailed}: 1,
 	})
 }

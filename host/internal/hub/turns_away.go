@@ -21,6 +21,10 @@ var ErrLeft = fmt.Errorf("%w: it left before its turn was over", ErrAway)
 // it may be asked. Such an agent is slow, and not away: nobody else's turn waits.
 var ErrLate = errors.New("the agent did not answer in time")
 
+// ErrTurnRefused is the error of a turn that its agent does not take, and would not take
+// if it was asked again.
+var ErrTurnRefused = errors.New("the agent refused the turn")
+
 // Presence is implemented by an agent that knows whether it can be asked now. It
 // calls AgentBack and AgentGone when that changes. Of any other agent the hub
 // learns it by ErrAway, and asks again now and then.

@@ -317,17 +317,30 @@ func (t *turns) end(conv *conversation, id ledger.MessageID, answered bool, err 
 		return
 	case t.c.hub.ctx.Err() != nil:
 		return
-	case errors.Is(err, ErrAway):
-		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentAway
-	case errors.Is(err, ErrLate):
-		s.State, s.Reason = ledger.Failed, ledger.ReasonAgentTimeout
-		s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}
 	case err != nil:
-		s.State, s.Reason = ledger.Failed, ledger.ReasonUnknownOutcome
-		s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}
+		s.State, s.Reason = ledger.Failed, reasonOf(err)
+		if s.Reason != ledger.ReasonAgentAway {
+			s.Life = []ledger.Life{{What: "agent failed", Detail: inShort(err)}}
+		}
 	}
 	t.queue.change(change{conv: conv, of: ledger.In, to: s, then: func(error) { t.over(id, s.Reason) }})
 }
+
+// reasonOf says why a turn failed.
+func reasonOf(err error) ledger.Reason {
+	switch {
+	case errors.Is(err, ErrAway):
+		return ledger.ReasonAgentAway
+	case errors.Is(err, ErrLate):
+		return ledger.ReasonAgentTimeout
+	case errors.Is(err, ErrTurnRefused):
+		return ledger.ReasonAgentRefused
+	}
+	return ledger.ReasonAgentFailed
+}
+
+// maxWords bounds what is kept of an agent's words on its failure, in bytes.
+const maxWords = 2<<10 + 200
 
 // inShort is an error as the operator sees it: its first line, without the url
 // that was asked, which may hold a secret.
@@ -337,5 +350,5 @@ func inShort(err error) string {
 		err = asked.Err
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Sprintf("%.500s", strings.ToValidUTF8(line, "\uFFFD"))
+	return fmt.Sprintf("%.*s", maxWords, strings.ToValidUTF8(line, "\uFFFD"))
 }

@@ -51,11 +51,14 @@ const (
 	ReasonFrameTooLarge    Reason = "frame_too_large"
 	ReasonAgentAway        Reason = "agent_away"
 	ReasonAgentTimeout     Reason = "agent_timeout"
+	ReasonAgentRefused     Reason = "agent_refused" // the agent, or what stands before it, does not take the turn
+	ReasonAgentFailed      Reason = "agent_failed"
 )
 
 // Reasons lists them.
 var Reasons = [...]Reason{
 	ReasonNotAttached, ReasonRejected, ReasonQueueFull, ReasonUnknownOutcome, ReasonRetriesExhausted, ReasonTTL, ReasonFrameTooLarge, ReasonAgentAway, ReasonAgentTimeout,
+	ReasonAgentRefused, ReasonAgentFailed,
 }
 
 // Status says how far what a message says is made: a word of the message model.

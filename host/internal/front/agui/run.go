@@ -241,7 +241,9 @@ var reasons = map[ledger.Reason]string{
 	ledger.ReasonRejected:       "this key may not speak in the channel: see its allow_users",
 	ledger.ReasonAgentAway:      "the agent is away",
 	ledger.ReasonAgentTimeout:   "the agent did not answer in time",
-	ledger.ReasonUnknownOutcome: "the agent failed",
+	ledger.ReasonAgentRefused:   "the agent refused the turn",
+	ledger.ReasonAgentFailed:    "the agent failed",
+	ledger.ReasonUnknownOutcome: "the agent failed", // of a host of before
 }
 
 // failureOf is the failure of a turn; nil = it did not fail.
