@@ -222,10 +222,11 @@ func TestWebhookRefusals(t *testing.T) {
 		url, calls := far(t, func(_ int, w http.ResponseWriter, _ *http.Request, _ []byte) {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(status)
-			_, _ = io.WriteString(w, "the body is not for the log")
+			_, _ = io.WriteString(w, "why\n\x00\xff "+strings.Repeat("x", 3*maxWords))
 		})
 		err := webhook(t, configOf(url, field)).Handle(t.Context(), asked("x"), new(spoken))
-		if err == nil || errors.Is(err, hub.ErrAway) || calls.Load() != 1 || !strings.Contains(err.Error(), fmt.Sprint(status)) || strings.Contains(err.Error(), "not for the log") {
+		if err == nil || errors.Is(err, hub.ErrAway) || calls.Load() != 1 || !strings.Contains(err.Error(), fmt.Sprint(status)) ||
+			status >= 400 && (!errors.Is(err, hub.ErrTurnRefused) || !strings.Contains(err.Error(), ": why \x00\uFFFD xxx") || len(err.Error()) > maxWords+100) {
 			t.Errorf("%d: %v after %d calls", status, err, calls.Load())
 		}
 	}
@@ -233,7 +234,7 @@ func TestWebhookRefusals(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	err := webhook(t, configOf(url, field+`,"attempts":2`)).Handle(t.Context(), asked("x"), new(spoken))
-	if err == nil || errors.Is(err, hub.ErrAway) || calls.Load() != 2 { // it was there
+	if err == nil || errors.Is(err, hub.ErrAway) || errors.Is(err, hub.ErrTurnRefused) || calls.Load() != 2 { // it was there
 		t.Errorf("500: %v after %d calls", err, calls.Load())
 	}
 }
