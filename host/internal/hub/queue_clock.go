@@ -102,7 +102,8 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		}
 		ch := c.lock()
 		l := ch.queue.lanes[conv.Key]
-		if l != nil && l.Waits(e.ID) != nil || l == nil && ch.queue.drains == drains && ch.queue.mayExpire() && !ch.taker().acked() {
+		waits := l != nil && l.Waits(e.ID) != nil || l == nil && ch.queue.drains == drains && !ch.taker().acked()
+		if waits && ch.queue.mayExpire() {
 			ch.queue.end(conv, e.ID)
 		}
 		ch.release(conv)
@@ -115,8 +116,8 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 }
 
 // mayExpire reports whether what waits too long can be taken from the queue: not
-// while it is written to somebody who does not acknowledge.
-func (q *queue) mayExpire() bool { return q.taker().acked() || !q.draining }
+// while it is written to somebody who does not acknowledge, who may have gone meanwhile.
+func (q *queue) mayExpire() bool { return q.leaving == 0 && (q.taker().acked() || !q.draining) }
 
 // eachOld calls fn for the queued messages that have waited for ttl since they were
 // made, or replayed.

@@ -157,6 +157,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 		return errNobody
 	}
 	view := a.view
+	ch.queue.leaving++
 	ch.unlock()
 
 	o, row := c.stored(&e, &outlook{a: a, view: view})
@@ -166,6 +167,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	}, func(r ledger.Result) {
 		err := r.Err
 		ch := c.lock()
+		ch.queue.leaving--
 		if err != nil { // it waits still: what was taken behind it must not overtake it
 			ch.queue.requeued = true
 		} else {
