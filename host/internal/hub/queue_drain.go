@@ -176,6 +176,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 			ch.stateChanged(conv, e.ID, row.State, row.Reason)
 			switch {
 			case row.State != ledger.Sent:
+				ch.queue.drop(conv, e.ID)
 			case ch.queue.requeued: // since this one was taken, and it may come before it
 				ch.queue.settle(conv, e.ID, ledger.Queued, "")
 			default:
