@@ -169,6 +169,7 @@ func (q *queue) end(conv *conversation, id ledger.MessageID) {
 		if err == nil {
 			q.backlog--
 			q.unkeep(id)
+			delete(q.outbox.drafts, id)
 			if l != nil { // perhaps since this began: the word that it is queued came behind its commit
 				l.Drop(id)
 			}
