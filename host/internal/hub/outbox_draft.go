@@ -77,10 +77,13 @@ func (b *outbox) know(id ledger.MessageID, handle string) {
 }
 
 // forgetDrafts forgets the drafts whose last edit ended elsewhere than in flight, such as
-// one that waited for too long.
+// one that waited for too long. While messages wait it may be among them.
 func (b *outbox) forgetDrafts() {
+	if b.queue.backlog > 0 {
+		return
+	}
 	for id, d := range b.drafts {
-		if d.ended && b.rests(d) == 0 && b.queue.flights[id] == nil && b.queue.taking[id] == nil && b.queue.kept[id] == nil {
+		if d.ended && b.rests(d) == 0 && b.queue.flights[id] == nil && b.queue.taking[id] == nil {
 			delete(b.drafts, id)
 		}
 	}

@@ -14,6 +14,7 @@ type queue struct {
 	backlog   int       // queued messages, committed or about to be
 	requeuing int       // of them, those that were sent and go back: not committed yet
 	requeued  bool      // some went back since drainOnce began
+	leaving   int       // of them, those that are being committed as sent for an adapter that does not acknowledge
 	draining  bool      // drainAll runs …
 	again     bool      // … and must look once more
 	drains    int       // that began

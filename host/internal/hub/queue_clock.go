@@ -102,8 +102,8 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 		}
 		ch := c.lock()
 		l := ch.queue.lanes[conv.Key]
-		if l != nil && l.Drop(e.ID) || l == nil && ch.queue.drains == drains && ch.queue.mayExpire() && !ch.taker().acked() {
-			ch.queue.unkeep(e.ID)
+		waits := l != nil && l.Waits(e.ID) != nil || l == nil && ch.queue.drains == drains && !ch.taker().acked()
+		if waits && ch.queue.mayExpire() {
 			ch.queue.end(conv, e.ID)
 		}
 		ch.release(conv)
@@ -116,8 +116,8 @@ func (c *Channel) expire(now time.Time, ages *ages) {
 }
 
 // mayExpire reports whether what waits too long can be taken from the queue: not
-// while it is written to somebody who does not acknowledge.
-func (q *queue) mayExpire() bool { return q.taker().acked() || !q.draining }
+// while it is written to somebody who does not acknowledge, who may have gone meanwhile.
+func (q *queue) mayExpire() bool { return q.leaving == 0 && (q.taker().acked() || !q.draining) }
 
 // eachOld calls fn for the queued messages that have waited for ttl since they were
 // made, or replayed.
@@ -159,17 +159,24 @@ func idsOf(entries []ledger.Entry) []ledger.MessageID {
 }
 
 // end expires a message that waits. Until that is committed nobody may take
-// messages from the queue.
+// messages from the queue; one that the disk refuses waits still, in its place.
 func (q *queue) end(conv *conversation, id ledger.MessageID) {
 	q.requeuing++
 	q.requeued = true
 	q.change(change{conv: conv, of: ledger.Out, to: ledger.Settlement{ID: id, State: ledger.Expired, Reason: ledger.ReasonTTL}, once: true, then: func(err error) {
 		q.requeuing--
+		l := q.lanes[conv.Key]
 		if err == nil {
 			q.backlog--
+			q.unkeep(id)
+			delete(q.outbox.drafts, id)
+			if l != nil { // perhaps since this began: the word that it is queued came behind its commit
+				l.Drop(id)
+			}
 		}
-		if l := q.lanes[conv.Key]; l != nil {
+		if l != nil {
 			q.mayTake(l) // another is the first now
+			q.forget(l)
 		}
 		q.drain()
 	}})

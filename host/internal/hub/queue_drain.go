@@ -157,6 +157,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 		return errNobody
 	}
 	view := a.view
+	ch.queue.leaving++
 	ch.unlock()
 
 	o, row := c.stored(&e, &outlook{a: a, view: view})
@@ -166,6 +167,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 	}, func(r ledger.Result) {
 		err := r.Err
 		ch := c.lock()
+		ch.queue.leaving--
 		if err != nil { // it waits still: what was taken behind it must not overtake it
 			ch.queue.requeued = true
 		} else {
@@ -174,6 +176,7 @@ func (c *Channel) take(e ledger.Entry, done chan<- error) error {
 			ch.stateChanged(conv, e.ID, row.State, row.Reason)
 			switch {
 			case row.State != ledger.Sent:
+				ch.queue.drop(conv, e.ID)
 			case ch.queue.requeued: // since this one was taken, and it may come before it
 				ch.queue.settle(conv, e.ID, ledger.Queued, "")
 			default:

@@ -19,6 +19,7 @@ type far struct {
 	a      *hub.Attachment
 	acks   bool
 	window int  // of unacknowledged messages of a conversation
+	told   int  // how many it may have, when it came
 	short  bool // it shows short texts alone
 
 	// The model's mutex guards the rest.
@@ -27,6 +28,7 @@ type far struct {
 	lazy    bool // Flush writes nothing
 	retired bool
 	refused bool // it took no more
+	dead    bool // its host was killed
 	roomy   chan struct{}
 	waiting []hub.Parcel
 	lost    []hub.Parcel // maybe written, when the connection was cut
@@ -64,6 +66,25 @@ const (
 
 var _ hub.Port = (*far)(nil)
 
+// may takes note of what the channel allows. The mutex must be held.
+func (f *far) may(row *ledger.Channel) {
+	acks := f.window > 0 && len(row.Accept) == 0
+	if acks != f.acks { // what is in flight comes again, or as to one who does not acknowledge
+		f.m.moment++
+		clear(f.out)
+		clear(f.newest)
+		for conv := range f.m.count {
+			f.refusal[fmt.Sprint(conv)] = f.m.moment
+		}
+	}
+	f.acks = acks
+	if f.told == 0 {
+		if f.told = f.window; row.Profile.InFlight > 0 {
+			f.told = min(f.told, row.Profile.InFlight)
+		}
+	}
+}
+
 // newFar makes an adapter, which acknowledges if its window is above 0.
 func newFar(m *queueModel, window int) *far {
 	m.fars++
@@ -83,6 +104,9 @@ func nameOf(p *hub.Parcel) (name, conv string) {
 }
 
 func (f *far) Offer(p hub.Parcel) bool {
+	if f.killed() {
+		return false
+	}
 	sent := f.m.gate.state(p.ID)
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -106,13 +130,19 @@ func (f *far) Offer(p hub.Parcel) bool {
 		if f.out[conv] == nil {
 			f.out[conv] = map[string]bool{}
 		}
-		if f.out[conv][name] = true; len(f.out[conv]) > f.window {
-			f.m.fault("%v are in flight at %s, which takes %d", f.out[conv], f, f.window)
+		if f.out[conv][name] = true; len(f.out[conv]) > f.told {
+			f.m.fault("%v are in flight at %s, which takes %d", f.out[conv], f, f.told)
 		}
 	}
 	f.m.logf("%s was offered %s (%s)", f, name, p.ID)
 	f.waiting = append(f.waiting, p)
 	return true
+}
+
+func (f *far) killed() bool {
+	f.m.mu.Lock()
+	defer f.m.mu.Unlock()
+	return f.dead
 }
 
 func (f *far) Retire() []hub.Parcel {
@@ -129,7 +159,7 @@ func (f *far) Room() <-chan struct{} {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
 	room := make(chan struct{})
-	if !f.crowded || f.retired {
+	if !f.crowded || f.retired || f.dead {
 		close(room)
 		return room
 	}
@@ -151,7 +181,7 @@ func (f *far) makeRoom() {
 func (f *far) Flush() {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
-	if !f.lazy {
+	if !f.lazy && !f.dead && !f.retired {
 		f.write(len(f.waiting))
 	}
 }
@@ -201,7 +231,7 @@ func (f *far) look(conv, kind string) {
 	if f.void[conv] && !one.resumed {
 		return
 	}
-	f.void[conv] = kind == notNow && f.window > 1
+	f.void[conv] = kind == notNow && f.told > 1
 	if kind == taken && one.last {
 		f.m.shown(f, one.name)
 	}

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,12 +23,18 @@ type gate struct {
 
 	mu    sync.Mutex
 	open  bool    // nothing is held any more
+	dead  bool    // nothing reaches the disk any more
 	units []*held // appended, and the hub was not told; those on the disk come first
 	slow  bool
 	reads []chan error                      // that wait
 	disk  map[ledger.MessageID]ledger.State // as it was committed last
 	log   func(format string, args ...any)  // what happens to units
+
+	refusals  int                // that there were
+	committed func(*ledger.Unit) // is told of each, before the hub is
 }
+
+var errKilled = errors.New("the host was killed")
 
 // held is a unit between Append and done.
 type held struct {
@@ -50,14 +57,27 @@ func (h *held) String() string {
 }
 
 func newGate(l hub.Ledger) *gate {
-	return &gate{Ledger: l, disk: map[ledger.MessageID]ledger.State{}}
+	return &gate{Ledger: l, disk: map[ledger.MessageID]ledger.State{}, committed: func(*ledger.Unit) {}}
 }
 
 func (g *gate) Append(u *ledger.Unit, done func(ledger.Result)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.open {
-		g.Ledger.Append(u, done)
+	switch {
+	case g.dead:
+		if done != nil {
+			go done(ledger.Result{Err: errKilled})
+		}
+		return
+	case g.open:
+		g.Ledger.Append(u, func(r ledger.Result) {
+			if r.Err == nil {
+				g.record(u)
+			}
+			if done != nil {
+				done(r)
+			}
+		})
 		return
 	}
 	h := &held{Unit: u, done: done}
@@ -90,6 +110,7 @@ func (g *gate) commit(n int, refuse func(*ledger.Unit) bool) {
 	for _, h := range units {
 		if refuse(h.Unit) {
 			h.err, h.Failed = ledger.ErrUnavailable, true
+			g.refusals++
 			g.log("refused: %v", h)
 			continue
 		}
@@ -100,21 +121,30 @@ func (g *gate) commit(n int, refuse func(*ledger.Unit) bool) {
 		})
 	}
 	all.Wait()
+	for _, h := range units {
+		if h.err == nil {
+			g.log("on the disk: %v", h)
+			g.record(h.Unit)
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, h := range units {
 		h.over = true
-		if h.err != nil {
-			continue
-		}
-		g.log("on the disk: %v", h)
-		for i := range h.Out {
-			g.disk[h.Out[i].ID] = h.Out[i].State
-		}
-		for i := range h.Settle {
-			g.disk[h.Settle[i].ID] = h.Settle[i].State
-		}
 	}
+}
+
+// record takes note of what is on the disk now.
+func (g *gate) record(u *ledger.Unit) {
+	g.mu.Lock()
+	for i := range u.Out {
+		g.disk[u.Out[i].ID] = u.Out[i].State
+	}
+	for i := range u.Settle {
+		g.disk[u.Settle[i].ID] = u.Settle[i].State
+	}
+	g.mu.Unlock()
+	g.committed(u)
 }
 
 // tell tells the hub of the first n units that are on the disk, as of one commit.
@@ -196,6 +226,28 @@ func (g *gate) release() {
 		g.commit(above, func(*ledger.Unit) bool { return false })
 		g.tell(above + untold)
 	}
+}
+
+// kill lets nothing reach the disk any more.
+func (g *gate) kill() {
+	g.mu.Lock()
+	g.dead = true
+	units := g.units
+	g.units = nil
+	g.mu.Unlock()
+	g.slowly(false)
+	for _, h := range units {
+		if h.done != nil {
+			h.done(ledger.Result{Err: errKilled})
+		}
+	}
+}
+
+// calm reports that nobody waits for the disk.
+func (g *gate) calm() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.units)+len(g.reads) == 0 && !g.slow
 }
 
 // slowRead is a read of the queue, held before it looks and before it returns.

@@ -235,14 +235,7 @@ func (q *queue) taken(j *laneJob, t ledger.Settlement, r ledger.Result) {
 		if here {
 			j.l.Settle(j.id)
 		}
-		// Or it waits in the lane of another adapter: it may be read and taken between its
-		// commit as queued and the word of that, which puts it into the lane there is then.
-		if l := q.lanes[j.conv.Key]; l != nil {
-			l.Drop(j.id)
-			q.unkeep(j.id)
-			q.mayTake(l)
-			q.forget(l)
-		}
+		q.drop(j.conv, j.id)
 	case counts && here:
 		q.backlog--
 		q.stateChanged(j.conv, j.id, t.State, t.Reason)
@@ -253,6 +246,18 @@ func (q *queue) taken(j *laneJob, t ledger.Settlement, r ledger.Result) {
 		q.settleAs(j.conv, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
 	case j.l.Waits(j.id) != nil: // its lane took it back, and nobody has taken it since
 		q.waitsStill(j.conv, ledger.Settlement{ID: j.id, State: ledger.Queued, Frame: t.Frame, Tries: t.Tries})
+	}
+}
+
+// drop takes a message that is over from the lane where it waits, if it does: it may be
+// read and taken for one adapter between its commit as queued and the word of that, which
+// puts it into the lane that there is then, of another one.
+func (q *queue) drop(conv *conversation, id ledger.MessageID) {
+	if l := q.lanes[conv.Key]; l != nil {
+		l.Drop(id)
+		q.unkeep(id)
+		q.mayTake(l)
+		q.forget(l)
 	}
 }
 

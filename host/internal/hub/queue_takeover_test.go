@@ -89,6 +89,16 @@ func TestQueueKeepsOrder(t *testing.T) {
 			m.send(t, 0, "")
 			m.attach(t, newFar(m, 4))
 		},
+		// It has failed for one who does not acknowledge, and another one has come: in its
+		// lane it comes when the hub is told that it is queued.
+		"failed for one without ack": func(t *testing.T, m *queueModel) {
+			m.send(t, 0, large)
+			m.gate.commit(1, func(*ledger.Unit) bool { return false })
+			f := newFar(m, 0)
+			f.short = true
+			m.attach(t, f)
+			m.attach(t, newFar(m, 4))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
