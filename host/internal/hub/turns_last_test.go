@@ -107,7 +107,7 @@ func TestLastEndsTurn(t *testing.T) {
 	ask(a, 1)
 	agent.may <- struct{}{}
 	for range 2 {
-		if err := <-errs; err == nil {
+		if err := await.Value(t, "what the turn was told", errs); err == nil {
 			t.Error("an answer behind the last one was taken")
 		}
 	}
