@@ -181,6 +181,7 @@ func TestReconnectAfterTheConnectionIsLost(t *testing.T) {
 				lose(p)
 			}
 			receive(t, "connection", h.peers)
+			eventually(t, "the adapter's Run is called", func() bool { return runs.Load() > 0 }) // who stops before that has none
 			r.stop()
 			if err := r.wait(t); err != nil {
 				t.Errorf("Run = %v, want nil", err)

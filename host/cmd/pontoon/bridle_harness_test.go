@@ -118,7 +118,7 @@ func startClients(t *testing.T, url string) *clients {
 	c := &clients{t: t, p: p}
 	t.Cleanup(func() { // before it is told to stop
 		_ = p.in.Close()
-		<-p.exited
+		p.waitExit()
 	})
 	return c
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // Both transports of the real client, and the change from one to the other, carry
@@ -385,6 +387,8 @@ func TestBridleHTTP(t *testing.T) {
 		}
 	case err := <-failed:
 		t.Fatal(err)
+	case <-time.After(wait):
+		t.Fatal("the call that waits is not answered")
 	}
 
 	ctx, leave := context.WithCancel(t.Context())
@@ -394,7 +398,7 @@ func TestBridleHTTP(t *testing.T) {
 	}()
 	c.hear("agent", "message", &asked)
 	leave()
-	if err := <-failed; err == nil {
+	if err := await.Value(t, "the call that was given up returns", failed); err == nil {
 		t.Error("the call that was given up has an answer")
 	}
 	same(t, "health", h.expect("", "GET", "/helper/health", "", 200), `{"ok":true,"agentConnected":true,"browserClients":0,"agentId":"helper"}`)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // holds checks what a command printed for people.
@@ -427,7 +429,7 @@ func TestCLIFollowMissesNothing(t *testing.T) {
 	})
 	reader := startProcess(t, h.env(), pontoonBinary, "messages", "c", "--follow", "--json", "--limit", "500")
 	const total = 200 // with the answers fewer than the limit: the reader may start late
-	<-first
+	await.Value(t, "the adapter reads", first)
 	for n := range total {
 		p.say("room", "m"+string(rune('0'+n/100))+string(rune('0'+n/10%10))+string(rune('0'+n%10)))
 		if n == 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,13 +241,19 @@ func runCommand(t *testing.T, env []string, stdin string, args ...string) result
 
 func runCommandIn(t *testing.T, dir string, env []string, stdin string, args ...string) result {
 	t.Helper()
-	cmd := exec.Command(pontoonBinary, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), wait) // a host that should have refused would run on
+	defer cancel()
+	cmd := exec.CommandContext(ctx, pontoonBinary, args...)
 	cmd.Env = slices.Concat(baseEnv, env)
 	cmd.Dir = dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = &out, &errs, strings.NewReader(stdin)
 	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("pontoon %s does not end:\n%s%s", strings.Join(args, " "), out.String(), errs.String())
+	}
+	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}

@@ -314,6 +314,7 @@ func (h *tight) reader(token string) *reader {
 // read reads n frames, or all that come until the connection is closed.
 func (r *reader) read(n int) {
 	for range n {
+		_ = r.conn.SetReadDeadline(await.Deadline())
 		_, in, err := r.conn.NextReader()
 		if err == nil {
 			_, err = io.Copy(io.Discard, in)

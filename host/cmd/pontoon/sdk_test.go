@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // talker is an adapter of the SDK in this process: many conversations, each of
@@ -75,7 +76,7 @@ func TestHostKilledUnderTheSDK(t *testing.T) {
 	go func() { ended <- sdk.Run(ctx, "talker", a, o) }()
 	defer func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := await.Value(t, "Run ends", ended); err != nil {
 			t.Errorf("Run = %v", err)
 		}
 	}()

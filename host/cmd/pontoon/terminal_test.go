@@ -13,6 +13,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // shell is a terminal that a command runs in, with who sits at it.
@@ -92,7 +94,7 @@ func (s *shell) end() (shown string, code int) {
 		s.t.Error("the terminal is left without echo")
 	}
 	_ = s.tty.Close()
-	<-s.read
+	await.Value(s.t, "the terminal closes", s.read)
 	_ = s.screen.Close()
 	return s.shown.String(), s.cmd.ProcessState.ExitCode()
 }

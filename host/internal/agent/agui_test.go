@@ -13,6 +13,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/safehttp"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/message/agui"
 )
@@ -110,7 +111,7 @@ func TestAGUIIsBegunOnce(t *testing.T) {
 
 // What ends a turn ends the agent's request, at once.
 func TestAGUIIsCancelled(t *testing.T) {
-	gone := make(chan struct{})
+	gone := make(chan struct{}, 1)
 	url, _ := far(t, func(_ int, w http.ResponseWriter, r *http.Request, _ []byte) {
 		writeStream(w, "RUN_STARTED", "TEXT_MESSAGE_CONTENT messageId a delta half")
 		<-r.Context().Done()
@@ -120,14 +121,14 @@ func TestAGUIIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s := &spoken{shown: make(chan string, 1)}
 	stopped := errors.New("stopped")
-	ended := make(chan error)
+	ended := make(chan error, 1)
 	go func() { ended <- a.Handle(ctx, asked("x"), s) }()
-	<-s.shown
+	await.Value(t, "the beginning is shown", s.shown)
 	cancel(stopped)
-	if err := <-ended; !errors.Is(err, stopped) {
+	if err := await.Value(t, "the turn ends", ended); !errors.Is(err, stopped) {
 		t.Error(err)
 	}
-	<-gone
+	await.Value(t, "the request ends", gone)
 	s.want(t, "typing|~half")
 }
 

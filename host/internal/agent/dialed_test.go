@@ -63,9 +63,10 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *scripted) says(events ...string) {
+func (s *scripted) says(t *testing.T, events ...string) {
+	t.Helper()
 	for _, e := range events {
-		s.events <- e
+		await.Give(t, "a run is under way", s.events, e)
 	}
 }
 
@@ -88,20 +89,20 @@ func TestAGUIRun(t *testing.T) {
 
 	c.Send(hosttest.Say("c", "go"))
 	await.Value(t, "the run", s.begun)
-	s.says(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, begins, adds("one"))
+	s.says(t, `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, begins, adds("one"))
 	first := c.NextSent("stream")
-	s.says(adds(" two"))
+	s.says(t, adds(" two"))
 	if f := c.NextSent("stream"); f.Text != "one two" || f.MessageID != first.MessageID {
 		t.Errorf("read %+v behind %+v", f, first)
 	}
 	// The call begins within the message: it waits for its end.
-	s.says(`{"type":"TOOL_CALL_START","toolCallId":"t","toolCallName":"f"}`, `{"type":"TOOL_CALL_END","toolCallId":"t"}`, ends)
+	s.says(t, `{"type":"TOOL_CALL_START","toolCallId":"t","toolCallName":"f"}`, `{"type":"TOOL_CALL_END","toolCallId":"t"}`, ends)
 	if f := c.NextSent("stream_end"); f.Text != "one two" || f.MessageID != first.MessageID {
 		t.Errorf("read %+v", f)
 	}
-	s.says(`{"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"t","content":"/stop"}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"n","delta":"second"}`)
+	s.says(t, `{"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"t","content":"/stop"}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"n","delta":"second"}`)
 	c.NextSent("stream")
-	s.says(runFinished)
+	s.says(t, runFinished)
 	if f := c.NextSent("stream_end"); f.Text != "second" || f.MessageID == first.MessageID {
 		t.Errorf("read %+v", f)
 	}
@@ -118,9 +119,9 @@ func TestAGUIRun(t *testing.T) {
 	if body := await.Value(t, "the run", s.begun); strings.Count(body, `"role":`) != 6 || !strings.Contains(body, `"toolCallId":"t"`) {
 		t.Errorf("asked with %s", body)
 	}
-	s.says(begins, adds("half"))
+	s.says(t, begins, adds("half"))
 	c.NextSent("stream")
-	s.says("")
+	s.says(t, "")
 	if f := c.NextSent("stream_end"); f.Text != "half" {
 		t.Errorf("read %+v", f)
 	}
@@ -132,7 +133,7 @@ func TestAGUIRun(t *testing.T) {
 	// The user stops it: the request ends, and nothing is broken.
 	c.Send(hosttest.Say("c", "stop"))
 	await.Value(t, "the run", s.begun)
-	s.says(begins, adds("as far as"))
+	s.says(t, begins, adds("as far as"))
 	c.NextSent("stream")
 	c.Send(hosttest.Say("c", "/stop"))
 	await.Value(t, "the end of the request", s.gone)
@@ -156,7 +157,7 @@ func TestAGUIInterrupted(t *testing.T) {
 	c := h.Attach11(t, row, "stream")
 	c.Send(hosttest.Say("c", "first"))
 	await.Value(t, "the run", s.begun)
-	s.says(begins, adds("as far as"))
+	s.says(t, begins, adds("as far as"))
 	c.NextSent("stream")
 	c.Send(hosttest.Say("c", "second"))
 	await.Value(t, "the end of the request", s.gone)
@@ -166,7 +167,7 @@ func TestAGUIInterrupted(t *testing.T) {
 	if body := await.Value(t, "another run", s.begun); !strings.Contains(body, `"second"`) || !strings.Contains(body, `"as far as"`) {
 		t.Errorf("asked with %s", body)
 	}
-	s.says(begins, adds("now"), ends, runFinished)
+	s.says(t, begins, adds("now"), ends, runFinished)
 	var f hosttest.Sent
 	for c.Read(&f); f.Type == "stream"; c.Read(&f) {
 		f = hosttest.Sent{}

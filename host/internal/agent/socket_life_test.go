@@ -11,6 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -134,7 +135,7 @@ func TestSilence(t *testing.T) {
 		}
 	}()
 	alive.shows("pong")
-	<-closed
+	await.Value(t, "who is not heard is closed", closed)
 }
 
 // More turns than the window wait in the host, and all are answered.
@@ -181,7 +182,7 @@ func TestSlowAgent(t *testing.T) {
 		found, _ := b.roster.Agent("one")
 		return !found.(*agent.Desk).Connected()
 	})
-	<-done
+	await.Value(t, "its writes fail", done)
 }
 
 // A host that stops tells its agents to come back, and hands over again what they

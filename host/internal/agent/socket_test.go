@@ -11,6 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -119,7 +120,7 @@ func TestAnswer(t *testing.T) {
 	// Whoever follows sees each question end.
 	var ends []string
 	for len(ends) < 4 {
-		if e := <-events; e.Type == hub.EventState {
+		if e := await.Value(t, "a turn ends", events); e.Type == hub.EventState {
 			ends = append(ends, e.State.String())
 		}
 	}

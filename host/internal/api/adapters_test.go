@@ -110,5 +110,5 @@ func TestAdapterRoundTrip(t *testing.T) {
 		t.Errorf("the ping took %g ms, expected at least %g", *took, least)
 	}
 	_ = c.WS.Close()
-	<-read
+	await.Value(t, "the reader ends", read)
 }

@@ -56,6 +56,7 @@ func unread(t *testing.T, h *hosttest.Host, path, key string) net.Conn {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(hosttest.SmallBuffer)
+	_ = conn.SetReadDeadline(await.Deadline())
 	if _, err := fmt.Fprintf(conn, "GET /api/v1%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nAuthorization: Bearer %s\r\n\r\n", path, h.Addr, key); err != nil {
 		t.Fatal(err)
 	}
@@ -100,6 +101,7 @@ func TestBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
+		_ = conn.SetDeadline(await.Deadline())
 		_, _ = fmt.Fprintf(conn, "POST /api/v1/render HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5;x=%s\r\n{}   \r\n0\r\n\r\n",
 			h.Key, strings.Repeat("x", 20_000))
 		first := make([]byte, 12)

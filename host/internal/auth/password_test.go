@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 func TestHashMatches(t *testing.T) {
@@ -55,7 +57,7 @@ func TestHashBounded(t *testing.T) {
 	}
 	cancel()
 	for range maxWaiting {
-		if err := <-done; !errors.Is(err, context.Canceled) {
+		if err := await.Value(t, "who waited gives up", done); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -69,7 +69,7 @@ func (h *host) say(text string) {
 	h.t.Helper()
 	done := make(chan error, 1)
 	h.store.Append(&ledger.Unit{Conversation: h.conv, In: &ledger.Row{State: ledger.Handled, Text: text}}, func(r ledger.Result) { done <- r.Err })
-	if err := <-done; err != nil {
+	if err := await.Value(h.t, "the commit", done); err != nil {
 		h.t.Error(err)
 	}
 }

@@ -110,5 +110,5 @@ func staysAlive(t *testing.T, h *hosttest.Host, row ledger.Channel, live func(*h
 	}
 	await.Until(t, "answer", func() bool { return last.Load() == hosttest.Answer("c", "echo: still here") })
 	_ = c.WS.Close()
-	<-read
+	await.Value(t, "the reader ends", read)
 }

@@ -141,7 +141,7 @@ func TestSlowReaderOfAnswers(t *testing.T) {
 	}()
 	await.Until(t, "dropped", func() bool { return h.Log.Count("adapter detached channel=pings") == 1 })
 	_ = c.TCP.Close()
-	<-stop
+	await.Value(t, "its writes fail", stop)
 	h.Attach(t, row).Works()
 }
 

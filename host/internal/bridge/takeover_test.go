@@ -104,7 +104,7 @@ func TestTakeoverDuringTurn(t *testing.T) {
 	first.Send(hosttest.Say("c", "x"))
 	await.Value(t, "turn", slow.Turns)
 	second := h.Attach(t, row)
-	slow.Answers <- "for the second"
+	slow.Answer(t, "for the second")
 	second.Want(hosttest.Answer("c", "for the second"))
 	first.WantClose(4001, replaced)
 }

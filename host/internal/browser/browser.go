@@ -78,6 +78,7 @@ func start(t testing.TB) context.Context {
 // Main runs the tests of a package that opens tabs, ends the browser, and looks for
 // goroutines that are left. It returns what the program exits with.
 func Main(m *testing.M) int {
+	await.ReadsEnd()
 	code := m.Run()
 	Close()
 	http.DefaultClient.CloseIdleConnections()

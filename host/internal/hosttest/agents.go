@@ -3,8 +3,10 @@ package hosttest
 import (
 	"context"
 	"fmt"
+	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -18,6 +20,12 @@ type Held struct {
 // NewHeld makes one with room for 1,000 turns.
 func NewHeld() *Held {
 	return &Held{Turns: make(chan hub.Turn, 1000), Answers: make(chan string), Ended: make(chan error, 1000)}
+}
+
+// Answer lets the turn that waits answer this.
+func (a *Held) Answer(t testing.TB, text string) {
+	t.Helper()
+	await.Give(t, "a turn waits for the answer "+text, a.Answers, text)
 }
 
 // Handle waits for an answer, or the end.

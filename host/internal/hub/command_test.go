@@ -179,7 +179,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("cause = %v, want one that says who stopped it", err)
 	}
 	await.Value(t, "next turn", slow.Turns) // which /stop did not mean
-	slow.Answers <- "two is answered"
+	slow.Answer(t, "two is answered")
 	c.Want(hosttest.Answer("c", "two is answered"))
 	h.WantHistory(row, "in handled one", "in handled two", "in handled cmd:/stop", "out sent Stopped.", "out sent two is answered")
 	c.Send(hosttest.Say("c", "/stop"))
@@ -210,12 +210,12 @@ func TestTyping(t *testing.T) {
 	c := h.Attach(t, row, "typing")
 	c.Send(hosttest.Say("c", "x"))
 	c.Want(hosttest.Routed("start_typing", "c", ""))
-	slow.Answers <- "done"
+	slow.Answer(t, "done")
 	c.Want(hosttest.Answer("c", "done"), hosttest.Routed("stop_typing", "c", ""))
 	t.Run("without an answer", func(t *testing.T) {
 		c.Send(hosttest.Say("c", "x"))
 		c.Want(hosttest.Routed("start_typing", "c", ""))
-		slow.Answers <- ""
+		slow.Answer(t, "")
 		c.Want(hosttest.Routed("stop_typing", "c", ""))
 	})
 	t.Run("stopped", func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestTyping(t *testing.T) {
 		if err := h.Hub.Typing(t.Context(), row, "c", true); err != nil {
 			t.Error(err)
 		}
-		slow.Answers <- "done"
+		slow.Answer(t, "done")
 		c.Want(hosttest.Answer("c", "done"))
 		c.Quiet()
 	})

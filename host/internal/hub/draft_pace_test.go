@@ -86,8 +86,8 @@ func TestDraftPace(t *testing.T) {
 		before := len(p.seen())
 		say(a, fmt.Sprint("question ", round))
 		replies := make(chan hub.Reply)
-		s.do <- func(_ context.Context, r hub.Reply) error { replies <- r; return nil }
-		r, text := <-replies, "so"
+		s.does(t, func(_ context.Context, r hub.Reply) error { replies <- r; return nil })
+		r, text := await.Value(t, "the turn", replies), "so"
 		r.Stream(text)
 		settled(a, p.wait(t, before+1), wire.Later{OK: true, PreviewHandle: "h"})
 		await.Until(t, "edits", func() bool { // each time it looks, more is said
@@ -95,8 +95,8 @@ func TestDraftPace(t *testing.T) {
 			r.Stream(text)
 			return len(p.seen()) > before+round%3 // the last one comes behind the beginning, or behind edits
 		})
-		s.say(message.Text(text + "."))
-		s.do <- nil
+		s.say(t, message.Text(text+"."))
+		s.over(t)
 		var last timedFrame
 		await.Until(t, "the last edit", func() bool {
 			all := p.seen()
@@ -123,11 +123,11 @@ func TestDraftPaceOfRetry(t *testing.T) {
 	const interval = 1500 * time.Millisecond
 	b, s, p, a := paced(t, interval)
 	say(a, "go")
-	s.show("one")
+	s.show(t, "one")
 	settled(a, p.wait(t, 1), wire.Later{OK: true, PreviewHandle: "h"})
 	await.Until(t, "the beginning is delivered", func() bool { return b.Last(b.row, ledger.Out).State == ledger.Delivered })
-	s.say(message.Text("one two."))
-	s.do <- nil
+	s.say(t, message.Text("one two."))
+	s.over(t)
 	settled(a, p.wait(t, 2), wire.Later{Error: "too fast", Retryable: true})
 	settled(a, p.wait(t, 3), wire.Later{OK: true})
 	frames := p.seen()
@@ -153,15 +153,15 @@ func TestDraftRests(t *testing.T) {
 	answer := func(question, begins, whole string) { // which rests then
 		t.Helper()
 		c.Send(hosttest.Say("c", question))
-		s.show(begins)
+		s.show(t, begins)
 		f := c.NextSent("send")
 		if f.Text != begins {
 			t.Fatalf("read %+v, want %q", f, begins)
 		}
 		c.OK(f.MessageID, `"preview_handle":"h"`)
 		await.Until(t, "the beginning is delivered", func() bool { return h.Last(row, ledger.Out).State == ledger.Delivered })
-		s.say(message.Text(whole))
-		s.do <- nil
+		s.say(t, message.Text(whole))
+		s.over(t)
 		await.Until(t, "the turn is over", func() bool { e := h.Last(row, ledger.In); return e.Text == question && e.State == ledger.Handled })
 		c.Quiet()
 	}
@@ -178,14 +178,14 @@ func TestDraftRests(t *testing.T) {
 	answer("first", "one", "one two.")
 	h.MustSend(row, "c", "behind")
 	c.Send(hosttest.Say("elsewhere", "second"))
-	s.show("three") // nothing that rests keeps others from their drafts
+	s.show(t, "three") // nothing that rests keeps others from their drafts
 	f := c.NextSent("send")
 	if f.Text != "three" {
 		t.Errorf("read %+v", f)
 	}
 	c.OK(f.MessageID)
-	s.say(message.Text("three four."))
-	s.do <- nil
+	s.say(t, message.Text("three four."))
+	s.over(t)
 	f = c.NextSent("send")
 	c.OK(f.MessageID)
 	clock.Advance(3*time.Second - 1)

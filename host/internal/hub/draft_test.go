@@ -40,8 +40,8 @@ func TestDraft(t *testing.T) {
 	}
 	shown := make(chan struct{})
 	show := func(text string) { // and waits until the hub has it
-		s.do <- func(_ context.Context, r hub.Reply) error { r.Stream(text); shown <- struct{}{}; return nil }
-		<-shown
+		s.does(t, func(_ context.Context, r hub.Reply) error { r.Stream(text); shown <- struct{}{}; return nil })
+		await.Value(t, "the hub has it", shown)
 	}
 	c.Send(hosttest.Say("c", "go"))
 	show("one")
@@ -67,8 +67,8 @@ func TestDraft(t *testing.T) {
 		t.Errorf("read %+v", f)
 	}
 	show("one two three four f")
-	s.say(message.Text("one two three four five."))
-	s.do <- nil
+	s.say(t, message.Text("one two three four five."))
+	s.over(t)
 	over("go")
 	clock.Advance(3*time.Second - 1)
 	quiet("before the last edit may be written")
@@ -89,8 +89,8 @@ func TestDraft(t *testing.T) {
 	c.Send(hosttest.Say("c", "buttons"))
 	show("Pick")
 	acks(c.NextSent("send"), "h2")
-	s.say(message.New(message.NewText("Pick one"), message.NewButtons("Which?", [][]wire.Button{{{Text: "a", Value: "b"}}})))
-	s.do <- nil
+	s.say(t, message.New(message.NewText("Pick one"), message.NewButtons("Which?", [][]wire.Button{{{Text: "a", Value: "b"}}})))
+	s.over(t)
 	over("buttons")
 	clock.Advance(3 * time.Second)
 	f := c.NextSent("update_message")
@@ -106,7 +106,7 @@ func TestDraft(t *testing.T) {
 	show("half")
 	acks(c.NextSent("send"), "h3")
 	show("half an ans")
-	s.do <- func(context.Context, hub.Reply) error { return errors.New("agent broke") }
+	s.does(t, func(context.Context, hub.Reply) error { return errors.New("agent broke") })
 	over("fail")
 	clock.Advance(3 * time.Second)
 	f = c.NextSent("update_message")
@@ -131,13 +131,13 @@ func TestDraftWithoutHandle(t *testing.T) {
 	row := h.Channel("s", hosttest.WithAgent("s"))
 	c := h.Attach11(t, row, "update_message ack")
 	c.Send(hosttest.Say("c", "go"))
-	s.show("one")
+	s.show(t, "one")
 	f := c.NextSent("send")
 	c.Send(`{"type":"message_ack","message_id":` + hosttest.Quote(f.MessageID) + `,"ok":true}`)
-	s.show("one two")
+	s.show(t, "one two")
 	clock.Advance(time.Minute)
-	s.say(message.Text("one two three"))
-	s.do <- nil
+	s.say(t, message.Text("one two three"))
+	s.over(t)
 	if f = c.NextSent("send"); f.Text != "one two three" {
 		t.Errorf("read %+v", f)
 	}
@@ -145,10 +145,10 @@ func TestDraftWithoutHandle(t *testing.T) {
 		row := h.Channel(caps, hosttest.WithAgent("s"))
 		c := h.Attach11(t, row, caps)
 		c.Send(hosttest.Say("c", "go"))
-		s.show("one")
+		s.show(t, "one")
 		clock.Advance(time.Minute)
-		s.say(message.Text("one two"))
-		s.do <- nil
+		s.say(t, message.Text("one two"))
+		s.over(t)
 		if f := c.NextSent("send"); f.Text != "one two" {
 			t.Errorf("with %s: read %+v", caps, f)
 		}

@@ -83,7 +83,7 @@ func TestUpload(t *testing.T) {
 	if strings.Contains(string(e.Parts), "token") || strings.Contains(string(e.Parts), h.Addr) || !strings.Contains(string(e.Meta), `"user_message_attachments":{"bucket":"agent-files","path":"agent-inputs/`+row.ID) {
 		t.Errorf("kept as %s with %s", e.Parts, e.Meta)
 	}
-	seen.Answers <- ""
+	seen.Answer(t, "")
 
 	// Nobody else's, and not what the host did not sign.
 	thief := h.Attach11(t, other, "parts")
@@ -126,7 +126,7 @@ func TestAudio(t *testing.T) {
 	if got := string(message.AppendParts(nil, turn.Message.Parts)); got != `[{"type":"audio-input","mimeType":"audio/ogg","status":"completed","url":"https://x.example/b.ogg","id":"p1"}]` {
 		t.Errorf("the agent got %s", got)
 	}
-	seen.Answers <- ""
+	seen.Answer(t, "")
 	c = h.Attach11(t, row, "file")
 	h.Operator("POST", "/channels/a/messages", sound, 202)
 	if f := c.NextSent("send_file"); f.File.URL != "https://x.example/a.ogg" {

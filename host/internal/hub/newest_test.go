@@ -5,6 +5,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // called is what the hub calls its channel: the event of a port that goes has the name.
@@ -13,7 +14,7 @@ func (b *bed) called(a *hub.Attachment) string {
 	events, cancel := b.Hub.Events.SubscribeTo(func(ev *hub.Event) bool { return ev.Type == hub.EventDetached })
 	defer cancel()
 	a.Detach()
-	return (<-events).ChannelName
+	return await.Value(b.T, "somebody is told that the port goes", events).ChannelName
 }
 
 // rename changes the channel's row, and tells nobody.

@@ -132,7 +132,7 @@ func TestOutboxRecordsAnswers(t *testing.T) {
 			if b.row.Queue {
 				b.send("first")
 			}
-			agent.Answers <- "late"
+			agent.Answer(t, "late")
 			b.WantHistory(b.row, c.want...)
 			if n, err := b.Store.CountPending(t.Context(), b.row.Key); err != nil || int(n) != strings.Count(strings.Join(c.want, "\n"), "out queued") {
 				t.Errorf("%d wait, %v", n, err)

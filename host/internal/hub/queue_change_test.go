@@ -62,7 +62,7 @@ func TestAnswerWaitsForDisk(t *testing.T) {
 	log := new(written)
 	a := b.attach(&port{log: log, room: -1})
 	a.Receive(&wire.Inbound{Type: wire.TypeMessage, Routing: wire.Routing{ConversationID: "c"}, Text: "hello"})
-	<-agent.asked
+	await.Value(t, "the agent is asked", agent.asked)
 	unlock := b.lock()
 	close(agent.may)
 	await.Until(t, "it is tried in vain", func() bool { return b.Store.Stats().Refused.Load() >= 3 })

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
@@ -48,7 +49,7 @@ func TestRefusedRests(t *testing.T) {
 		b.send(fmt.Sprint(i))
 	}
 	for queued := false; !queued; {
-		e := <-events
+		e := await.Value(t, "a message is queued", events)
 		queued = e.Type == hub.EventState
 	}
 	for range 20 { // commits, each after whatever a restless queue would commit

@@ -48,8 +48,8 @@ func TestRecover(t *testing.T) {
 	if got := again["nav:/x"].Message.Meta.String("action"); got != "nav:/x" {
 		t.Errorf("action = %q", got)
 	}
-	slow.Answers <- "late"
-	slow.Answers <- "late"
+	slow.Answer(t, "late")
+	slow.Answer(t, "late")
 	c = h.Attach(t, row)
 	want := map[string]bool{hosttest.Answer("a", "late"): true, `{"type":"send","session_key":"s","conversation_id":"b","reply_ctx":1.50,"text":"late"}`: true}
 	for range 2 {
@@ -61,7 +61,7 @@ func TestRecover(t *testing.T) {
 	if turn := await.Value(t, "turn", slow.Turns); turn.Repeated || turn.Message.Text != "fresh" {
 		t.Errorf("came as %+v", turn)
 	}
-	slow.Answers <- "done"
+	slow.Answer(t, "done")
 	c.Want(hosttest.Answer("a", "done"))
 	await.Until(t, "all are handled", func() bool {
 		for _, e := range h.History(row) {
@@ -90,7 +90,7 @@ func TestRecoverAfterKill(t *testing.T) {
 	c := h.Attach(t, row)
 	c.Send(hosttest.Say("a", "answered"))
 	await.Value(t, "turn", slow.Turns)
-	slow.Answers <- "in time"
+	slow.Answer(t, "in time")
 	c.Want(hosttest.Answer("a", "in time"))
 	c.Send(hosttest.Say("a", "open"))
 	await.Value(t, "turn", slow.Turns)
@@ -101,7 +101,7 @@ func TestRecoverAfterKill(t *testing.T) {
 	if turn := await.Value(t, "turn again", slow.Turns); !turn.Repeated || turn.Message.Text != "open" {
 		t.Errorf("came as %+v", turn)
 	}
-	slow.Answers <- "late"
+	slow.Answer(t, "late")
 	h.WantHistory(row, "in handled answered", "out sent in time", "in handled open", "out queued waits", "out queued late")
 	h.Attach(t, row).Want(`{"type":"send","session_key":"k","conversation_id":"a","reply_ctx":"r","text":"waits"}`, hosttest.Answer("a", "late"))
 	if len(slow.Turns) != 0 {
@@ -126,7 +126,7 @@ func TestRecoverWaits(t *testing.T) {
 	if turn := await.Value(t, "turn again", slow.Turns); !turn.Repeated || turn.Message.Text != "of one who comes back" {
 		t.Errorf("came as %+v", turn)
 	}
-	slow.Answers <- "in time"
+	slow.Answer(t, "in time")
 	c.Want(hosttest.Answer("c", "in time"))
 	h.WantHistory(back, "in handled of one who comes back", "out sent in time")
 	if len(slow.Turns) != 0 {
@@ -140,6 +140,6 @@ func TestRecoverWaits(t *testing.T) {
 	if turn := await.Value(t, "turn again", slow.Turns); !turn.Repeated || turn.Message.Text != "of one who does not" {
 		t.Errorf("came as %+v", turn)
 	}
-	slow.Answers <- "too late"
+	slow.Answer(t, "too late")
 	h.WantHistory(gone, "in handled of one who does not", "out failed/adapter_not_attached too late")
 }

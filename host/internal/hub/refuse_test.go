@@ -90,7 +90,7 @@ func TestRateLimitedByWaitingTurns(t *testing.T) {
 	await.Value(t, "turn", slow.Turns)
 	h.Operator("PATCH", "/channels/waiting", `{"agent":"echo"}`, 200)
 	for range 2 {
-		slow.Answers <- "done"
+		slow.Answer(t, "done")
 	}
 	// The rest, in order, by whom the channel is routed to now.
 	got := map[string]int{}

@@ -73,7 +73,7 @@ func TestReplyCtxStored(t *testing.T) {
 	_ = c.WS.Close()
 	await.Until(t, "detached", func() bool { return !h.Attached(row) })
 	for range replyContexts {
-		slow.Answers <- "a"
+		slow.Answer(t, "a")
 	}
 	await.Until(t, "answers wait", func() bool {
 		n, err := h.Store.CountPending(t.Context(), row.Key)
@@ -135,7 +135,7 @@ func TestRoutingInFlight(t *testing.T) {
 				turn.Conversation != "room" || turn.Channel != "later" || turn.Repeated {
 				t.Errorf("turn %d = %+v", i, turn)
 			}
-			slow.Answers <- fmt.Sprintf("a%d", i)
+			slow.Answer(t, fmt.Sprintf("a%d", i))
 			c.Want(fmt.Sprintf(`{"type":"send",%s,"text":"a%d"}`, routing(i), i))
 			// Nobody's question: the latest's routing.
 			h.MustSend(row, "room", "unasked")

@@ -35,12 +35,25 @@ func (s streaming) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
 	}
 }
 
-func (s streaming) show(text string) {
-	s.do <- func(_ context.Context, r hub.Reply) error { r.Stream(text); return nil }
+// does lets the turn that is under way do this; nil = end.
+func (s streaming) does(t *testing.T, f func(context.Context, hub.Reply) error) {
+	t.Helper()
+	await.Give(t, "a turn is under way", s.do, f)
 }
 
-func (s streaming) say(m message.Message) {
-	s.do <- func(ctx context.Context, r hub.Reply) error { _, err := r.Send(ctx, m); return err }
+func (s streaming) over(t *testing.T) {
+	t.Helper()
+	s.does(t, nil)
+}
+
+func (s streaming) show(t *testing.T, text string) {
+	t.Helper()
+	s.does(t, func(_ context.Context, r hub.Reply) error { r.Stream(text); return nil })
+}
+
+func (s streaming) say(t *testing.T, m message.Message) {
+	t.Helper()
+	s.does(t, func(ctx context.Context, r hub.Reply) error { _, err := r.Send(ctx, m); return err })
 }
 
 func TestStream(t *testing.T) {
@@ -63,16 +76,16 @@ func TestStream(t *testing.T) {
 				}
 			}
 			c.Send(hosttest.Say("c", "go"))
-			s.show("one")
+			s.show(t, "one")
 			first := c.NextSent("stream")
 			want(first, "one")
 			if e := h.Last(row, ledger.Out); e.Status != ledger.StatusStreaming || e.State != ledger.Sent || e.Text != "" {
 				t.Errorf("kept as %+v", e.Row)
 			}
-			s.show("one two")
+			s.show(t, "one two")
 			want(c.NextSent("stream"), "one two")
-			s.say(message.Text("one two three"))
-			s.do <- nil
+			s.say(t, message.Text("one two three"))
+			s.over(t)
 			end := c.NextSent("stream_end")
 			want(end, "one two three")
 			if end.MessageID != first.MessageID {
@@ -85,9 +98,9 @@ func TestStream(t *testing.T) {
 
 			// The agent fails: what it said stands, marked as broken.
 			c.Send(hosttest.Say("c", "fail"))
-			s.show("half an ans")
+			s.show(t, "half an ans")
 			c.NextSent("stream")
-			s.do <- func(context.Context, hub.Reply) error { return errors.New("agent broke") }
+			s.does(t, func(context.Context, hub.Reply) error { return errors.New("agent broke") })
 			broken := c.NextSent("stream_end")
 			want(broken, "half an ans")
 			for _, e := range h.History(row) {
@@ -100,7 +113,7 @@ func TestStream(t *testing.T) {
 
 			// The user stops it: nothing is broken.
 			c.Send(hosttest.Say("c", "stop"))
-			s.show("half")
+			s.show(t, "half")
 			c.NextSent("stream")
 			c.Send(hosttest.Say("c", "/stop"))
 			frames := []hosttest.Sent{{}, {}}
@@ -125,16 +138,16 @@ func TestStreamEndsWithButtons(t *testing.T) {
 	row := h.Channel("s", hosttest.WithAgent("s"))
 	c := h.Attach11(t, row, "stream buttons")
 	c.Send(hosttest.Say("c", "go"))
-	s.show("Pick")
+	s.show(t, "Pick")
 	c.NextSent("stream")
-	s.say(message.New(message.NewText("Pick one"), message.NewButtons("Which?", [][]wire.Button{{{Text: "a", Value: "b"}}})))
-	s.do <- nil
+	s.say(t, message.New(message.NewText("Pick one"), message.NewButtons("Which?", [][]wire.Button{{{Text: "a", Value: "b"}}})))
+	s.over(t)
 	if end, rest := c.NextSent("stream_end"), c.NextSent("send_buttons"); end.Text != "Pick one" || rest.Text != "Which?" || rest.MessageID != end.MessageID+"/2" {
 		t.Errorf("read %+v and %+v", end, rest)
 	}
 	c.Send(hosttest.Say("c", "a"))
 	await.Until(t, "the choice is taken", func() bool { return strings.Contains(string(h.Last(row, ledger.In).Meta), `"action":"b"`) })
-	s.do <- nil
+	s.over(t)
 }
 
 // An adapter that goes while an answer is streamed gets it whole when it is
@@ -147,13 +160,13 @@ func TestStreamInterrupted(t *testing.T) {
 		row := h.Channel(name, hosttest.WithAgent("s"), func(c *ledger.Channel) { c.Queue = queue })
 		c := h.Attach11(t, row, "stream")
 		c.Send(hosttest.Say("c", "go"))
-		s.show("one")
+		s.show(t, "one")
 		id := c.NextSent("stream").MessageID
 		_ = c.WS.Close()
 		await.Until(t, "the adapter goes", func() bool { return !h.Attached(row) })
-		s.show("one two")
-		s.say(message.Text("one two three"))
-		s.do <- nil
+		s.show(t, "one two")
+		s.say(t, message.Text("one two three"))
+		s.over(t)
 		if !queue {
 			h.WantHistory(row, "in handled go", "out failed/adapter_not_attached one two three")
 			continue
@@ -165,9 +178,9 @@ func TestStreamInterrupted(t *testing.T) {
 		}
 		old := h.Attach(t, row)
 		old.Send(hosttest.Say("c", "again"))
-		s.show("four")
-		s.say(message.Text("four five"))
-		s.do <- nil
+		s.show(t, "four")
+		s.say(t, message.Text("four five"))
+		s.over(t)
 		old.Want(hosttest.Answer("c", "four five"))
 	}
 }
@@ -181,7 +194,7 @@ func TestStreamAcrossRestart(t *testing.T) {
 	row := h.Channel("s", hosttest.WithAgent("s"))
 	c := h.Attach11(t, row, "stream")
 	c.Send(hosttest.Say("c", "go"))
-	s.show("one")
+	s.show(t, "one")
 	c.NextSent("stream")
 	h = h.Again(hosttest.WithAgents(map[string]hub.Agent{"s": s}))
 	h.WantHistory(row, "in received go", "out sent ")
@@ -189,8 +202,8 @@ func TestStreamAcrossRestart(t *testing.T) {
 		t.Errorf("kept as %+v", e.Row)
 	}
 	c = h.Attach11(t, row, "stream")
-	s.say(message.Text("the answer"))
-	s.do <- nil
+	s.say(t, message.Text("the answer"))
+	s.over(t)
 	if f := c.NextSent("send"); f.Text != "the answer" {
 		t.Errorf("read %+v", f)
 	}

@@ -155,7 +155,7 @@ func TestAgentTally(t *testing.T) {
 	}
 	c.Send(hosttest.Say("c", "hi"))
 	answered := make(chan struct{})
-	s.do <- func(ctx context.Context, r hub.Reply) error {
+	s.does(t, func(ctx context.Context, r hub.Reply) error {
 		defer close(answered)
 		if n := of("streams").Active; n != 1 {
 			t.Errorf("%d turns are active", n)
@@ -164,9 +164,9 @@ func TestAgentTally(t *testing.T) {
 		r.Stream("hello")
 		_, err := r.Send(ctx, message.Text("hello"))
 		return err
-	}
+	})
 	await.Value(t, "answer", answered)
-	s.do <- nil
+	s.over(t)
 	await.Until(t, "the turn is counted", func() bool { return of("streams").Turns[0] == 1 })
 	if a := of("streams"); a.Active != 0 || a.Took.Total() != 1 || a.First.Total() != 1 || a.Turns != [4]uint64{1} {
 		t.Errorf("streams: %+v", a)

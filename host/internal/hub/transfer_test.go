@@ -130,8 +130,8 @@ func TestInterrupted(t *testing.T) {
 	if len(slow.Ended) != 0 {
 		t.Error("a turn was ended that nobody wanted ended")
 	}
-	slow.Answers <- "first"
-	slow.Answers <- "second"
+	slow.Answer(t, "first")
+	slow.Answer(t, "second")
 	d.Want(hosttest.Answer("a", "first"), hosttest.Answer("a", "second"))
 }
 
@@ -157,7 +157,7 @@ func TestGoneWhileRunning(t *testing.T) {
 	if turn := await.Value(t, "turn again", silent.Turns); turn.Message.Text != "one" || !turn.Repeated {
 		t.Errorf("asked %+v", turn)
 	}
-	silent.Answers <- "there"
+	silent.Answer(t, "there")
 	c.Want(hosttest.Answer("a", "there"))
 
 	// Chosen by the user alone, it may be deleted: the channel's agent takes over.

@@ -60,6 +60,12 @@ func (c *Channel) post(p *lastAnswer) {
 	ch := c.lock()
 	defer ch.unlock()
 	p.conv.posted++
+	if p.conv.mending || len(p.conv.unstored) > 0 { // its turn had begun when one before it was refused, which comes first
+		ch.outbox.undo(p.o, &p.row[0])
+		p.kept = true
+		ch.turns.keepUnstored(p)
+		return
+	}
 	p.unit.After, p.conv.newest = p.conv.newest, &p.unit
 	p.append()
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -20,11 +21,15 @@ import (
 type counting struct {
 	n      atomic.Int64
 	may    chan struct{}
+	begun  chan struct{} // is told of each turn; nil = not wanted
 	stored atomic.Int64
 	after  func(ctx context.Context, r hub.Reply) // nil = nothing
 }
 
 func (a *counting) Handle(ctx context.Context, _ hub.Turn, r hub.Reply) error {
+	if a.begun != nil {
+		a.begun <- struct{}{}
+	}
 	<-a.may
 	err := r.Last(ctx, message.Text(strconv.FormatInt(a.n.Add(1)-1, 10)), func(id ledger.MessageID, err error) {
 		if err == nil && id != 0 {
@@ -107,13 +112,37 @@ func TestLastEndsTurn(t *testing.T) {
 	ask(a, 1)
 	agent.may <- struct{}{}
 	for range 2 {
-		if err := <-errs; err == nil {
+		if err := await.Value(t, "what the turn was told", errs); err == nil {
 			t.Error("an answer behind the last one was taken")
 		}
 	}
 	b.wantWritten(log, 1)
 	agent.after = nil
 	ask(a, 1)
+	agent.may <- struct{}{}
+	b.wantWritten(log, 2)
+}
+
+// An answer whose turn had begun when the one before it was refused goes behind that
+// one, also if the disk is back before that is tried again.
+func TestLastStaysBehindRefused(t *testing.T) {
+	t.Parallel()
+	agent := &counting{may: make(chan struct{}, 2), begun: make(chan struct{}, 2)}
+	b := newBedWith(t, sqlite.Options{BusyTimeout: 500 * time.Millisecond}, agent)
+	log := new(written)
+	a := b.attach(&port{log: log, room: -1})
+	ask(a, 2)
+	b.wantOpen(2)
+	await.Value(t, "the first turn begins", agent.begun)
+	unlock := b.lock()
+	agent.may <- struct{}{}
+	select {
+	case <-agent.begun: // while the first answer waits for the disk
+	case <-time.After(await.Limit):
+		t.Fatal("the second turn does not begin")
+	}
+	await.Until(t, "the first answer is refused", func() bool { return b.Store.Stats().Refused.Load() > 0 })
+	unlock()
 	agent.may <- struct{}{}
 	b.wantWritten(log, 2)
 }

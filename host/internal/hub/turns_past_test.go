@@ -170,8 +170,8 @@ func TestTurnKnowsItsPlace(t *testing.T) {
 	a := b.attach(&port{log: new(written), room: -1})
 	for i := range 2 {
 		a.Receive(says("hello"))
-		k := <-seen
-		if k.err != nil || k.e.ID != (<-first).String() || k.e.TurnIndex != int64(i) || k.e.SessionID == "" || k.e.CreatedAt == "" || k.e.Role != message.RoleUser || len(k.e.Parts) != 1 {
+		k := await.Value(t, "a turn", seen)
+		if k.err != nil || k.e.ID != await.Value(t, "its id", first).String() || k.e.TurnIndex != int64(i) || k.e.SessionID == "" || k.e.CreatedAt == "" || k.e.Role != message.RoleUser || len(k.e.Parts) != 1 {
 			t.Errorf("%+v, %v", k.e, k.err)
 		}
 		if k.handle[0] != nil || !errors.Is(k.handle[1], ledger.ErrNotFound) || !errors.Is(k.handle[2], ledger.ErrNotFound) {

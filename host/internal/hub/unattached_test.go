@@ -174,7 +174,7 @@ func TestAdapterVanishesDuringTurn(t *testing.T) {
 			c.Send(hosttest.Say("c", "question"))
 			await.Value(t, "turn", slow.Turns)
 			c.Vanish(h, row)
-			slow.Answers <- "answer"
+			slow.Answer(t, "answer")
 			state := map[bool]string{true: "queued", false: "failed/adapter_not_attached"}[queue]
 			h.WantHistory(row, "in handled question", "out "+state+" answer")
 			seen := false
@@ -203,7 +203,7 @@ func TestAdapterReturnsDuringTurn(t *testing.T) {
 	await.Value(t, "turn", slow.Turns)
 	c.Vanish(h, row)
 	c = h.Attach(t, row)
-	slow.Answers <- "answer"
+	slow.Answer(t, "answer")
 	c.Want(hosttest.Answer("c", "answer"))
 }
 

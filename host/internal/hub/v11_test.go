@@ -68,7 +68,7 @@ func TestPartsBothWays(t *testing.T) {
 	if string(e.Parts) != kept || !strings.Contains(string(e.Meta), `"field":"path"`) || !strings.Contains(string(e.Meta), `"field":"kind"`) {
 		t.Errorf("kept as %s with %s", e.Parts, e.Meta)
 	}
-	seen.Answers <- "seen"
+	seen.Answer(t, "seen")
 	f := c.NextSent("send_parts")
 	if f.Text != "seen" || string(f.Parts) != `[{"type":"text","text":"seen","id":"p1"}]` || f.MessageID != h.Last(row, ledger.Out).ID.String() {
 		t.Errorf("answered %+v", f)
@@ -79,7 +79,7 @@ func TestPartsBothWays(t *testing.T) {
 	if turn = await.Value(t, "turn", seen.Turns); turn.Message.Text != "meant" || turn.Message.Meta.String(message.MetaText) != "given" {
 		t.Errorf("the agent got %+v", turn.Message)
 	}
-	seen.Answers <- ""
+	seen.Answer(t, "")
 	for frame, named := range map[string]string{
 		`{"type":"message","message_id":"m1","parts":[{"type":"text"},1]}`:                                                     "parts[1]: found a number",
 		`{"type":"message","message_id":"m1","parts":[]}`:                                                                      "text: absent",

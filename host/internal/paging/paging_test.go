@@ -10,6 +10,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // shelf is a store with messages in one channel.
@@ -44,7 +45,7 @@ func filled(t *testing.T, sizes ...int) *shelf {
 		done := make(chan ledger.Result, 1)
 		u := &ledger.Unit{Conversation: found.Conversation, In: &ledger.Row{State: ledger.Handled, Text: strings.Repeat("x", size)}}
 		st.Append(u, func(r ledger.Result) { done <- r })
-		if r := <-done; r.Err != nil {
+		if r := await.Value(t, "the commit", done); r.Err != nil {
 			t.Fatal(r.Err)
 		}
 		s.ids = append(s.ids, u.In.ID)

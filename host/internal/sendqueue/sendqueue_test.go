@@ -276,5 +276,5 @@ func TestCloseWhileWriting(t *testing.T) {
 	if _, err := peer.Read(); !errors.As(err, &closed) || closed.Code != wire.CloseDraining {
 		t.Errorf("ended with %v, want code %d", err, wire.CloseDraining)
 	}
-	<-read
+	receive(t, "end of the reader", read)
 }

@@ -26,7 +26,7 @@ func TestKillDuringStart(t *testing.T) {
 	})
 	failed := make(chan error, 1)
 	go func() { failed <- p.Start(t.Context()) }()
-	<-begun
+	await.Value(t, "the start begins", begun)
 	_ = p.Kill(t.Context())
 	gone := make(chan struct{})
 	go func() { p.gone(); close(gone) }()
@@ -37,7 +37,7 @@ func TestKillDuringStart(t *testing.T) {
 	}
 	close(goOn)
 	await.Value(t, "it is gone", gone)
-	if err := <-failed; err != nil {
+	if err := await.Value(t, "Start returns", failed); err != nil {
 		t.Fatal(err)
 	}
 	if !ended(started) {

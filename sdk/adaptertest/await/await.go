@@ -4,6 +4,9 @@
 package await
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -52,6 +55,18 @@ func Value[T any](t testing.TB, what string, c <-chan T) T {
 	}
 }
 
+// Give hands a value to whoever receives from c.
+func Give[T any](t testing.TB, what string, c chan<- T, v T) {
+	t.Helper()
+	late := time.NewTimer(Limit)
+	defer late.Stop()
+	select {
+	case c <- v:
+	case <-late.C:
+		t.Fatalf("did not happen within %s: %s", Limit, what)
+	}
+}
+
 // Done waits until what waits has returned, as a WaitGroup's Wait.
 func Done(t testing.TB, what string, waits func()) {
 	t.Helper()
@@ -61,6 +76,30 @@ func Done(t testing.TB, what string, waits func()) {
 		waits()
 	}()
 	Value(t, what, done)
+}
+
+// ReadsEnd lets a read of http.DefaultClient fail after Limit in which nothing comes,
+// where it would wait for as long as the tests may run: for TestMain. What is read
+// from then on may be a stream that goes on for longer.
+func ReadsEnd() {
+	dialer := &net.Dialer{Timeout: Limit}
+	http.DefaultTransport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return ending{c}, nil
+	}
+}
+
+// ending is a connection each of whose reads has an end.
+type ending struct{ net.Conn }
+
+func (c ending) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(Deadline()); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
 }
 
 // Deadline is for the reads and writes of a connection that a test has dialed.

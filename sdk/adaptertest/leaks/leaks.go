@@ -14,8 +14,9 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
-// Main runs the tests, and ends the process with their result. It is for TestMain.
+// Main runs the tests, whose HTTP requests have an end, and ends the process with their result. It is for TestMain.
 func Main(m *testing.M, known ...goleak.Option) {
+	await.ReadsEnd()
 	code := m.Run()
 	if code == 0 {
 		code = Code(known...)

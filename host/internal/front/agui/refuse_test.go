@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -346,7 +347,7 @@ func TestSlowClient(t *testing.T) {
 	err = run.Stream(t.Context(), func(b []byte) error { // a socket that takes nothing
 		if raw.Len() == 0 {
 			close(reads)
-			<-sent
+			await.Value(t, "all is sent", sent)
 		}
 		raw.Write(b)
 		return nil

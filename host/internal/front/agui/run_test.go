@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
@@ -200,12 +201,12 @@ func TestRewrittenStream(t *testing.T) {
 	}})
 	r := h.begin(h.key, input("t", "r", "m", "hi"))
 	r.until("TEXT_MESSAGE_CONTENT")
-	step <- struct{}{}
+	await.Give(t, "the agent takes the next step", step, struct{}{})
 	r.until("TEXT_MESSAGE_CONTENT")
-	step <- struct{}{}
+	await.Give(t, "the agent takes the next step", step, struct{}{})
 	r.until("TEXT_MESSAGE_CONTENT")
-	step <- struct{}{}
-	step <- struct{}{}
+	await.Give(t, "the agent takes the next step", step, struct{}{})
+	await.Give(t, "the agent takes the next step", step, struct{}{})
 	r.until("RUN_FINISHED")
 	check(t, r.all)
 	if got := texts(r.all); !slices.Equal(got, []string{"I think so", "No way!"}) {
@@ -271,7 +272,7 @@ func TestClientGone(t *testing.T) {
 		return err
 	}})
 	first := h.begin(h.key, input("t", "r1", "m1", "hi"))
-	<-working
+	await.Value(t, "the agent works", working)
 	first.end()
 	second := h.begin(h.key, input("t", "r2", "m1", "hi"))
 	close(go_on)

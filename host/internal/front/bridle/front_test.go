@@ -199,7 +199,7 @@ func TestSyncTimeout(t *testing.T) {
 	done := s.sync(t.Context(), "u1", "slow", "Hello")
 	s.asked("Hello")
 	s.clock.ring()
-	got := <-done
+	got := await.Value(t, "the call is answered", done)
 	var answer struct {
 		Text      string `json:"text"`
 		MessageID string `json:"messageId"`
@@ -236,12 +236,12 @@ func TestSyncAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.slow.answer <- "to one"
-	if got := <-first; got.status != 200 || !strings.Contains(got.body, `"text":"to one"`) {
+	if got := await.Value(t, "the call is answered", first); got.status != 200 || !strings.Contains(got.body, `"text":"to one"`) {
 		t.Errorf("%+v", got)
 	}
 	s.asked("two")
 	leave()
-	if got := <-second; got.err == nil {
+	if got := await.Value(t, "the call is answered", second); got.err == nil {
 		t.Errorf("%+v", got)
 	}
 	s.slow.answer <- "to two"
@@ -250,10 +250,10 @@ func TestSyncAnswers(t *testing.T) {
 	third := s.sync(t.Context(), "u1", "slow", "three")
 	s.asked("three")
 	s.slow.answer <- "fail"
-	if got := <-third; got.status != 200 || !strings.Contains(got.body, "Sorry, no answer could be made") {
+	if got := await.Value(t, "the call is answered", third); got.status != 200 || !strings.Contains(got.body, "Sorry, no answer could be made") {
 		t.Errorf("an agent that fails: %+v", got)
 	}
-	if got := <-s.sync(t.Context(), "u1", "nobody", "x"); got.status != 200 || !strings.Contains(got.body, agents.Away) {
+	if got := await.Value(t, "the call is answered", s.sync(t.Context(), "u1", "nobody", "x")); got.status != 200 || !strings.Contains(got.body, agents.Away) {
 		t.Errorf("an agent that there is not: %+v", got)
 	}
 	eventually(t, "nothing is left", s.idle)
@@ -274,16 +274,16 @@ func TestSyncLimits(t *testing.T) {
 	for range 3 {
 		s.asked("x")
 	}
-	if got := <-s.sync(t.Context(), "u9", "slow", "x"); got.status != http.StatusServiceUnavailable {
+	if got := await.Value(t, "the call is answered", s.sync(t.Context(), "u9", "slow", "x")); got.status != http.StatusServiceUnavailable {
 		t.Errorf("a fourth call: %+v", got)
 	}
 	s.Close()
 	for _, w := range waiting { // they end with the host
-		if got := <-w; got.status != 200 || !strings.Contains(got.body, "Timeout") {
+		if got := await.Value(t, "the call is answered", w); got.status != 200 || !strings.Contains(got.body, "Timeout") {
 			t.Errorf("%+v", got)
 		}
 	}
-	if got := <-s.sync(t.Context(), "u1", "slow", "x"); got.status != http.StatusServiceUnavailable {
+	if got := await.Value(t, "the call is answered", s.sync(t.Context(), "u1", "slow", "x")); got.status != http.StatusServiceUnavailable {
 		t.Errorf("after the end: %+v", got)
 	}
 }
@@ -306,7 +306,7 @@ func TestChannelSettings(t *testing.T) {
 	}
 	expect := func(name string, status int, want string) {
 		t.Helper()
-		if got := <-s.sync(t.Context(), "u1", "echo", "Hello"); got.status != status || !strings.Contains(got.body, want) {
+		if got := await.Value(t, "the call is answered", s.sync(t.Context(), "u1", "echo", "Hello")); got.status != status || !strings.Contains(got.body, want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

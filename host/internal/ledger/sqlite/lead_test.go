@@ -57,7 +57,7 @@ func TestAppendByCommitsHere(t *testing.T) {
 	l.lazy = true
 	wait := make(chan struct{})
 	s.AppendBy(l, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "later"}}, func(r ledger.Result) { r.Later(flushed(wait)) })
-	<-wait
+	await.Value(t, "it is flushed", wait)
 	if l.here != 1 {
 		t.Error("a caller that is not lively committed")
 	}
@@ -129,7 +129,7 @@ func TestAppendByTidies(t *testing.T) {
 		s.AppendBy(&leader{}, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: strings.Repeat("x", 4000)}}, func(ledger.Result) {
 			seen <- s.w.pages // of the commit before: here nobody else writes
 		})
-		pages := <-seen
+		pages := await.Value(t, "the commit", seen)
 		if pages < last {
 			return
 		}
@@ -173,7 +173,7 @@ func TestAppendByAtTheEnd(t *testing.T) {
 	wg.Go(func() {
 		s.AppendBy(&leader{}, &ledger.Unit{Conversation: conv, In: &ledger.Row{Text: "last"}}, func(ledger.Result) { close(inside); <-rest })
 	})
-	<-inside
+	await.Value(t, "the leader is inside", inside)
 	wg.Go(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -23,7 +23,7 @@ func TestFirstOwnerDoesNotWaitForTheDisk(t *testing.T) {
 	go func() {
 		_ = s.change(func(*db.Queries) error { close(held); <-hold; return nil })
 	}()
-	<-held
+	await.Value(t, "the writer is held up", held)
 	ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 	defer cancel()
 	owned := make(chan *ledger.Tail, 2)
@@ -53,8 +53,8 @@ func TestFirstOwnerDoesNotWaitForTheDisk(t *testing.T) {
 		return len(s.w.jobs) > 0
 	})
 	close(hold)
-	second := <-owned
-	if err := <-done; err != nil && !errors.Is(err, ledger.ErrFenced) {
+	second := await.Value(t, "the second owner", owned)
+	if err := await.Value(t, "the commit", done); err != nil && !errors.Is(err, ledger.ErrFenced) {
 		t.Errorf("the first owner's unit: %v", err)
 	} else if stored := err == nil; stored != (second.Cursor() == "7") {
 		t.Errorf("stored: %t, the second owner begins at %q", stored, second.Cursor())

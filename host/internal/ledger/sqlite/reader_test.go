@@ -13,6 +13,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/packed"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // told fills a conversation and returns its scope.
@@ -213,7 +214,7 @@ func TestReadingHistoryEndsWithItsContextAndWithTheStore(t *testing.T) {
 		})
 	}
 	for range readers {
-		<-taken
+		await.Value(t, "a reader is taken", taken)
 	}
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite/blank"
+	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
 
 // swept opens a store with a clock that the test moves, and sweeps nothing by
@@ -262,7 +263,7 @@ func TestSweepingBesideTheWriter(t *testing.T) {
 	for i := range 20 {
 		pour(t, s, c, 1000+50*i, 50)
 	}
-	if err := <-done; err != nil {
+	if err := await.Value(t, "the sweep", done); err != nil {
 		t.Fatal(err)
 	}
 	if got := numbers(t, s, chain); len(got) != 1000 || got[999] != "1000" {

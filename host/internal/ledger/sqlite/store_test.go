@@ -88,7 +88,12 @@ func recalled(t testing.TB, s *Store, chain *ledger.Tail, key string) *ledger.Co
 func commit(s *Store, u *ledger.Unit) error {
 	done := make(chan error, 1)
 	s.Append(u, func(r ledger.Result) { done <- r.Err })
-	return <-done
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(await.Limit):
+		return errors.New("not committed, and not refused")
+	}
 }
 
 func texts(entries []ledger.Entry) []string {
@@ -340,7 +345,7 @@ func TestBackAndDeliveredTogether(t *testing.T) {
 		}
 		return nil
 	})
-	for _, err := range []error{err, <-done, <-done} {
+	for _, err := range []error{err, await.Value(t, "a commit", done), await.Value(t, "a commit", done)} {
 		if err != nil {
 			t.Error(err)
 		}
