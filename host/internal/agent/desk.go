@@ -313,14 +313,27 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 }
 
 // unknown is what is wrong with a turn that is not open here: one that a host
-// before this one had handed over is open as soon as it is handed over again.
+// before this one had handed over is open as soon as it is handed over again. Of a turn
+// that is another agent's nobody learns whether it is open.
 func (d *Desk) unknown(turn string) error {
-	if id, err := ledger.ParseMessageID(turn); err == nil {
-		if e, err := d.host.Store.Message(d.host.ctx, id); err == nil && e.Direction == ledger.In && e.State == ledger.Received {
-			return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
-		}
+	if d.mayCome(turn) {
+		return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
 	}
 	return notOpen(turn)
+}
+
+// mayCome reports whether a turn that is not open here waits for this agent.
+func (d *Desk) mayCome(turn string) bool {
+	id, err := ledger.ParseMessageID(turn)
+	if err != nil {
+		return false
+	}
+	e, err := d.host.Store.Message(d.host.ctx, id)
+	if err != nil || e.Direction != ledger.In || e.State != ledger.Received {
+		return false
+	}
+	who, err := d.host.Hub.Answerer(d.host.ctx, e)
+	return err == nil && who == d.row.Name
 }
 
 // ownID is the id by which a frame is acknowledged; "" = it is not.
