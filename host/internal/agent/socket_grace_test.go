@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/agent"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // gone waits until the host knows that the agent's connection has ended.
@@ -62,5 +63,47 @@ func TestRestartBeyondGrace(t *testing.T) {
 	user.shows("send", "not there just now")
 	if _, away := b.hub.AgentAway("one"); !away {
 		t.Error("the host does not say that the agent is away")
+	}
+}
+
+// A conversation that another agent answers does not wait for one that has gone: the
+// other gets what waits, in order, whoever gives it the conversation.
+func TestGivenToAnother(t *testing.T) {
+	t.Parallel()
+	for name, give := range map[string]func(*bed, *peer, ledger.Channel){
+		"by the operator": func(b *bed, _ *peer, row ledger.Channel) {
+			row.Agent = "two"
+			b.reroute(row)
+		},
+		"by the user": func(_ *bed, user *peer, _ ledger.Channel) {
+			user.asks("/agent two")
+			user.shows("send", "two")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBed(t, agent.SocketOptions{Grace: 10 * patience})
+			b.agent("one")
+			b.agent("two")
+			row := b.channel("irc", "one")
+			one, two, user := b.connect("one", ""), b.connect("two", ""), b.adapter("irc", "text")
+			user.asks("first")
+			q := one.turn("first")
+			user.asks("second")
+			_ = one.ws.Close()
+			b.gone("one")
+			give(b, user, row)
+			for _, text := range []string{"first", "second"} {
+				q := two.turn(text)
+				two.say("message", q, `,"text":"re `+text+`"`)
+				user.shows("send", `"re `+text+`"`)
+			}
+			one = b.connect("one", "") // it is late: no turn is its own
+			one.say("message", q, `,"text":"mine","message_id":"m"`)
+			one.shows("message_ack", `"ok":false`, "not_supported")
+			user.asks("third")
+			two.say("message", two.turn("third"), `,"text":"re third"`)
+			user.shows("send", `"re third"`)
+		})
 	}
 }
