@@ -49,14 +49,15 @@ UPDATE message SET state = sqlc.arg(queued) WHERE state IN (sqlc.arg(sent), sqlc
 -- name: ListQueued :exec
 UPDATE pending SET kind = 0 WHERE message IN (sqlc.slice('ids'));
 
--- name: LastDelivered :one
+-- name: LastSent :one
 WITH RECURSIVE newest (id, n) AS (
     SELECT CAST(sqlc.arg(head) AS INTEGER), 1
     UNION ALL
     SELECT m.prev_channel, newest.n + 1 FROM newest JOIN message m ON m.id = newest.id WHERE newest.n < CAST(sqlc.arg(most) AS INTEGER)
 )
-SELECT CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS at
-FROM newest JOIN message m ON m.id = newest.id WHERE m.state = sqlc.arg(delivered);
+SELECT CAST(coalesce(max(CASE WHEN m.state = sqlc.arg(delivered) THEN m.settled_at END), 0) AS INTEGER) AS delivered,
+  CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS settled, CAST(coalesce(max(m.id), 0) AS INTEGER) AS newest
+FROM newest JOIN message m ON m.id = newest.id WHERE m.direction = 1 AND m.state IN (sqlc.arg(sent), sqlc.arg(delivered), sqlc.arg(flies));
 
 -- name: DeadLetters :many
 SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m

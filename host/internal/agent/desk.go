@@ -26,7 +26,7 @@ type Desk struct {
 	mu      sync.Mutex // guards what follows
 	link    *link      // nil = the agent is gone
 	left    time.Time  // when it went last, or this desk was made
-	came    bool       // it was here
+	came    bool       // it was here, or may have been when the host stopped
 	changed chan struct{}
 	turns   map[string]*task // that have not ended, by turn_id
 	ended   []string         // turn_ids of those that have, oldest first; at most maxEnded
@@ -42,10 +42,18 @@ var (
 	_ hub.Agent    = (*Desk)(nil)
 	_ hub.Presence = (*Desk)(nil)
 	_ Keyed        = (*Desk)(nil)
+	_ Returning    = (*Desk)(nil)
 )
 
 func newDesk(s *Sockets, row ledger.Agent, config SocketConfig) *Desk {
 	return &Desk{host: s, row: row, config: config, window: make(chan struct{}, agentwire.Window), closed: make(chan struct{}), changed: make(chan struct{}), left: time.Now(), turns: map[string]*task{}}
+}
+
+// Expect implements Returning: the grace begins now.
+func (d *Desk) Expect() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.came, d.left = true, time.Now()
 }
 
 // Close implements io.Closer.
@@ -109,7 +117,7 @@ func (d *Desk) admit(l *link, hello *agentwire.FromAgent) bool {
 	}
 	l.send(&agentwire.FromHost{Type: agentwire.TypeHelloAck, HelloAck: ack})
 	for _, t := range open {
-		l.sendBytes(t.frame(t.handed))
+		l.sendBytes(t.frame(t.handed || t.given.Repeated))
 		t.handed, t.acked = true, false
 	}
 	d.signal()
@@ -169,7 +177,7 @@ func (d *Desk) signal() {
 
 // Connected reports whether the agent is there.
 func (d *Desk) Connected() bool {
-	there, _ := d.presence()
+	there, _, _ := d.presence()
 	return there
 }
 
@@ -181,11 +189,12 @@ func (d *Desk) Away() (since time.Time, away bool) {
 	return d.left, d.link == nil && (!d.came || time.Since(d.left) >= d.host.Grace)
 }
 
-// presence is whether the agent is connected, and what is closed when that changes.
-func (d *Desk) presence() (there bool, changed <-chan struct{}) {
+// presence is whether the agent is connected, else how long it may still be gone, and
+// what is closed when that changes.
+func (d *Desk) presence() (there bool, grace time.Duration, changed <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.link != nil, d.changed
+	return d.link != nil, d.host.Grace - time.Since(d.left), d.changed
 }
 
 // send writes to the agent, if it is there.
@@ -241,6 +250,13 @@ func (d *Desk) begin(t *task) {
 		t.handed = true
 	}
 	t.first = nil // whoever comes next gets one of their own
+}
+
+// gave reports whether the agent was given the turn.
+func (d *Desk) gave(t *task) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return t.handed
 }
 
 // end takes note that the turn is over.
@@ -313,14 +329,27 @@ func (d *Desk) take(l *link, f *agentwire.FromAgent) {
 }
 
 // unknown is what is wrong with a turn that is not open here: one that a host
-// before this one had handed over is open as soon as it is handed over again.
+// before this one had handed over is open as soon as it is handed over again. Of a turn
+// that is another agent's nobody learns whether it is open.
 func (d *Desk) unknown(turn string) error {
-	if id, err := ledger.ParseMessageID(turn); err == nil {
-		if e, err := d.host.Store.Message(d.host.ctx, id); err == nil && e.Direction == ledger.In && e.State == ledger.Received {
-			return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
-		}
+	if d.mayCome(turn) {
+		return wire.Refuse(wire.CodeStorageUnavailable, "turn_id: found %s, which the host has not handed over since it started: send it again later", turn)
 	}
 	return notOpen(turn)
+}
+
+// mayCome reports whether a turn that is not open here waits for this agent.
+func (d *Desk) mayCome(turn string) bool {
+	id, err := ledger.ParseMessageID(turn)
+	if err != nil {
+		return false
+	}
+	e, err := d.host.Store.Message(d.host.ctx, id)
+	if err != nil || e.Direction != ledger.In || e.State != ledger.Received {
+		return false
+	}
+	who, err := d.host.Hub.Answerer(d.host.ctx, e)
+	return err == nil && who == d.row.Name
 }
 
 // ownID is the id by which a frame is acknowledged; "" = it is not.

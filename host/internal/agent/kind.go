@@ -58,6 +58,13 @@ type Keyed interface {
 	Expire(but int64, at time.Time)
 }
 
+// Returning is implemented by an agent that has a while to come back before it is away.
+type Returning interface {
+	// Expect says that the agent was perhaps there when the host stopped, so that the
+	// while begins now. Load calls it before anybody else has the agent.
+	Expect()
+}
+
 // check checks a config by its size, its form and its kind.
 func (k Kind) check(config json.RawMessage) error {
 	if len(config) > MaxConfig {

@@ -103,7 +103,11 @@ func (r *Roster) Load(ctx context.Context, st Ledger) error {
 		}
 		for _, row := range rows {
 			after = row.Key
-			r.members[row.Key] = member{row, r.make(row)}
+			made := r.make(row)
+			if a, ok := made.(Returning); ok {
+				a.Expect()
+			}
+			r.members[row.Key] = member{row, made}
 		}
 		if len(rows) < loadPage {
 			r.now.Store(lineupOf(r.members))

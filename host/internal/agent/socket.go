@@ -34,10 +34,12 @@ type Outbox interface {
 	AgentOf(ctx context.Context, row ledger.Channel, conversation string) (string, error)
 }
 
-// Attendance is told when an agent comes and goes; see hub.Presence.
+// Attendance is told when an agent comes and goes, see hub.Presence, and knows who is to
+// answer an open message.
 type Attendance interface {
 	AgentBack(name string)
 	AgentGone(name string)
+	Answerer(ctx context.Context, e ledger.Entry) (string, error)
 }
 
 // Doorman checks agents' keys.

@@ -150,6 +150,16 @@ func (b *bed) channel(name, agent string) ledger.Channel {
 	return row
 }
 
+// reroute makes the row of a channel count.
+func (b *bed) reroute(row ledger.Channel) {
+	b.t.Helper()
+	row, err := b.store.UpdateChannel(b.t.Context(), row, ledger.Change{Actor: "test", Action: "channel.update"})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.hub.Update(row)
+}
+
 // history is the channel's messages in short, oldest first.
 func (b *bed) history(row ledger.Channel) []string {
 	b.t.Helper()

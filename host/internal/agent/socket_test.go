@@ -356,6 +356,52 @@ func TestStream(t *testing.T) {
 	b.wantHistory(row, "in handled tell me", "out sent Once upon a time.")
 }
 
+// A turn of another agent is as little known as one that there never was, whether it is
+// open or not: nobody tries again for ever, or learns which ids are open.
+func TestTurnOfAnother(t *testing.T) {
+	t.Parallel()
+	b := newBed(t, agent.SocketOptions{})
+	b.agent("one")
+	b.agent("two")
+	row := b.channel("irc", "one")
+	one, two, user := b.connect("one", ""), b.connect("two", ""), b.adapter("irc", "text")
+	user.asks("hello")
+	q := one.turn("hello")
+	user.asks("behind it")
+	waits := func() string {
+		entries, err := b.store.Before(t.Context(), ledger.Scope{Channel: row.Key}, 0, 1)
+		if err != nil || len(entries) == 0 {
+			t.Fatal(err)
+		}
+		return entries[0].ID.String()
+	}
+	b.eventually("the second one is stored", func() bool { return waits() != q.TurnID })
+	refused := func(id string) string {
+		two.write(`{"type":"message","turn_id":"` + id + `","text":"mine","message_id":"m"}`)
+		return strings.ReplaceAll(two.read(), id, "ID")
+	}
+	want := refused("0000000000001")
+	if !strings.Contains(want, `"ok":false`) || !strings.Contains(want, "not_supported") || strings.Contains(want, "retryable") {
+		t.Errorf("an unknown turn is answered %s", want)
+	}
+	for what, id := range map[string]string{"runs": q.TurnID, "waits": waits()} {
+		if got := refused(id); got != want {
+			t.Errorf("another agent's turn that %s is answered %s, want %s", what, got, want)
+		}
+	}
+	// Nor does it learn it when the channel is its own by now, and the turn is not.
+	row.Agent = "two"
+	b.reroute(row)
+	if got := refused(q.TurnID); got != want {
+		t.Errorf("a turn that the one before it has is answered %s, want %s", got, want)
+	}
+	one.say("message", q, `,"text":"hi"`)
+	user.shows("send", `"hi"`)
+	q = two.turn("behind it")
+	two.say("message", q, `,"text":"hi again"`)
+	user.shows("send", `"hi again"`)
+}
+
 // The user stops a turn: its agent is told, and what it says then is refused.
 func TestCancel(t *testing.T) {
 	t.Parallel()

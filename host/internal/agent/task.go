@@ -61,11 +61,11 @@ var errLost = errors.New("the agent was lost in the middle of its answer")
 func (t *task) run(ctx context.Context, r hub.Reply) error {
 	var giveUp <-chan time.Time // nil = the agent is there, as it mostly is
 	for {
-		there, changed := t.desk.presence()
+		there, grace, changed := t.desk.presence()
 		if there {
 			giveUp = nil
 		} else if giveUp == nil {
-			giveUp = time.After(t.desk.host.Grace)
+			giveUp = time.After(grace)
 		}
 		select {
 		case f := <-t.frames:
@@ -77,7 +77,11 @@ func (t *task) run(ctx context.Context, r hub.Reply) error {
 			if t.shown {
 				return errLost
 			}
-			return fmt.Errorf("%w: %s was gone for %s", hub.ErrLeft, t.desk.row.Name, t.desk.host.Grace)
+			why := hub.ErrAway // it never had the turn
+			if t.desk.gave(t) {
+				why = hub.ErrLeft
+			}
+			return fmt.Errorf("%w: %s was gone for %s", why, t.desk.row.Name, t.desk.host.Grace)
 		case <-ctx.Done():
 			t.cancel(ctx)
 			return context.Cause(ctx)

@@ -58,7 +58,7 @@ type Health struct {
 	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
 	Attached       bool    `json:"attached"`
 	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
-	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter"`
+	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
 	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
 	AgentAwaySince *Time   `json:"agent_away_since" nullable:"true"`
 	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
@@ -390,8 +390,8 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	}
 	if at := s.Hub.LastSent(r.Key); !at.IsZero() {
 		h.LastSentAt = when(at)
-	} else if id := last.LastOut; id != 0 {
-		h.LastSentAt = when(id.Time())
+	} else {
+		h.LastSentAt = when(last.Sent)
 	}
 	acked := s.Hub.LastAck(r.Key)
 	if acked.IsZero() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/hosttest"
+	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 )
@@ -55,6 +56,59 @@ func TestLastAckOutlivesTheHost(t *testing.T) {
 	}
 	if at := lastAck(h, "plain"); at != nil {
 		t.Errorf("an adapter of 1.0 acknowledged at %s", at)
+	}
+}
+
+// lastSent is what the channel's health says of the last message that was written; nil =
+// none.
+func lastSent(h *hosttest.Host, name string) *time.Time {
+	h.T.Helper()
+	var c struct {
+		Health struct {
+			LastSentAt *time.Time `json:"last_sent_at"`
+		}
+	}
+	h.Must(&c, "GET", "/channels/"+name, "")
+	return c.Health.LastSentAt
+}
+
+// When a message was last written does not go back with a restart, and what only waits
+// was never written.
+func TestLastSentOutlivesTheHost(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	row, waits := h.Channel("sent", hosttest.WithQueue), h.Channel("waits", hosttest.WithQueue)
+	h.MustSend(row, "c", "one") // some time before an adapter comes
+	h.MustSend(waits, "c", "one")
+	c := h.Attach11(t, row, "ack")
+	c.OK(c.NextSent("send").MessageID)
+	await.Until(t, "delivered", func() bool { return h.Last(row, ledger.Out).State == ledger.Delivered })
+	before := lastSent(h, "sent")
+	if before == nil {
+		t.Fatal("nothing was sent")
+	}
+
+	h = h.Again()
+	if after := lastSent(h, "sent"); after == nil || after.Before(*before) || after.Sub(*before) > time.Minute {
+		t.Errorf("sent at %v, after a restart at %v", before, after)
+	}
+	if at := lastSent(h, "waits"); at != nil {
+		t.Errorf("what waits was sent at %s", at)
+	}
+}
+
+// punctual is an agent that says itself that it is there.
+type punctual struct{ hosttest.SlowEcho }
+
+func (*punctual) Away() (since time.Time, away bool) { return time.Now(), false }
+
+// Of an agent that is there nothing says since when it is away.
+func TestAgentThere(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t, hosttest.WithAgents(map[string]hub.Agent{"there": &punctual{*hosttest.NewSlowEcho()}}))
+	h.Channel("served", hosttest.WithAgent("there"))
+	if h.AgentAway("served") {
+		t.Error("the agent is called away")
 	}
 }
 

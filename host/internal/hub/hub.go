@@ -295,6 +295,7 @@ func (h *Hub) Update(row ledger.Channel) {
 	if c != nil {
 		c.update(row)
 		c.reroute()
+		c.reclaimAll()
 	}
 }
 

@@ -41,6 +41,9 @@ func (f *inbound) done(r ledger.Result) {
 		}
 		ch.release(f.conv)
 	}
+	if r.Err == nil && f.unit.Set != nil {
+		ch.turns.reclaim(f.conv)
+	}
 	ch.unlock()
 	if r.Err == nil && f.unit.Set != nil {
 		c.reroute()

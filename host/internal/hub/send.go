@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/render"
@@ -79,6 +80,31 @@ func (h *Hub) AgentOf(ctx context.Context, row ledger.Channel, conversation stri
 	ch := c.lock()
 	defer ch.unlock()
 	name := ch.agentName(conv)
+	ch.release(conv)
+	return name, nil
+}
+
+// Answerer is who is to answer an open message: the agent that has its turn now, else
+// who answers in its conversation.
+func (h *Hub) Answerer(ctx context.Context, e ledger.Entry) (string, error) {
+	row, err := h.Store.ChannelByKey(ctx, e.Channel)
+	if err != nil {
+		return "", err
+	}
+	c, err := h.channel(ctx, row)
+	if err != nil {
+		return "", err
+	}
+	conv, err := c.hold(ctx, e.Conversation)
+	if err != nil {
+		return "", err
+	}
+	ch := c.lock()
+	defer ch.unlock()
+	name := ch.agentName(conv)
+	if conv.asked != "" && !slices.ContainsFunc(conv.waiting, func(job turnJob) bool { return job.id == e.ID }) {
+		name = conv.asked
+	}
 	ch.release(conv)
 	return name, nil
 }

@@ -175,15 +175,18 @@ func (h *Hub) AgentChanged(name string) {
 	h.admit(h.agents.of(name)) // it may have more turns at once now
 }
 
-// AgentAway reports whether an agent can't be asked, and since when; zero = that is
-// not known, as nobody has asked it.
+// AgentAway reports whether an agent can't be asked, and since when; zero = it can, or
+// that is not known, as nobody has asked it.
 func (h *Hub) AgentAway(name string) (since time.Time, away bool) {
 	if name == AgentNone {
 		return time.Time{}, false
 	}
 	agent, ok := h.Agents.Agent(name)
 	if p, says := agent.(Presence); says {
-		return p.Away()
+		if since, away = p.Away(); !away {
+			since = time.Time{} // it was away, or came, then
+		}
+		return since, away
 	}
 	since, known := h.absences.since(name)
 	return since, known || !ok

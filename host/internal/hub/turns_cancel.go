@@ -15,6 +15,9 @@ var (
 	// ErrAgentGone: the agent was disabled or deleted. The turn waits, or goes to
 	// whoever answers in its place.
 	ErrAgentGone = fmt.Errorf("%w: it was disabled or deleted", ErrLeft)
+	// ErrRerouted: another agent answers in the conversation, and the one that has the
+	// turn has gone, though it may come back. The turn goes to the other.
+	ErrRerouted = fmt.Errorf("%w: another agent answers now", ErrLeft)
 	// ErrChannelGone: the channel was deleted.
 	ErrChannelGone = errors.New("the channel was deleted")
 )
@@ -31,7 +34,7 @@ func outcome(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(cause, ErrStopped), errors.Is(cause, ErrReplaced), errors.Is(cause, ErrChannelGone):
 		return nil // what was asked for
-	case err != nil && errors.Is(cause, ErrAgentGone):
+	case err != nil && (errors.Is(cause, ErrAgentGone) || errors.Is(cause, ErrRerouted)):
 		return cause
 	}
 	return err
@@ -45,6 +48,33 @@ func (t *turns) interrupt(conv *conversation) {
 	agent, _ := t.c.hub.Agents.Agent(conv.asked)
 	if i, ok := agent.(Interruptible); ok && i.Interrupted() {
 		conv.cancel(ErrReplaced)
+	}
+}
+
+// Connected is implemented by an agent that is not away at once when it goes.
+type Connected interface {
+	// Connected reports whether it is there. It does not block.
+	Connected() bool
+}
+
+// reclaim ends the running turn of a conversation that another agent answers by now, if
+// the one that has it has gone: the other gets it, before those behind it.
+func (t *turns) reclaim(conv *conversation) {
+	if conv.cancel == nil || conv.asked == t.agentName(conv) {
+		return
+	}
+	agent, _ := t.c.hub.Agents.Agent(conv.asked)
+	if a, says := agent.(Connected); says && !a.Connected() {
+		conv.cancel(ErrRerouted)
+	}
+}
+
+// reclaimAll is reclaim of all conversations.
+func (c *Channel) reclaimAll() {
+	ch := c.lock()
+	defer ch.unlock()
+	for _, conv := range ch.conversations {
+		ch.turns.reclaim(conv)
 	}
 }
 

@@ -82,6 +82,7 @@ type Ends struct {
 	LastIn    MessageID // answered or refused
 	LastOut   MessageID
 	Delivered time.Time // when the far end took one of its newest messages, as it was when this was first asked
+	Sent      time.Time // likewise, about when one of them was written to it
 }
 
 // Scope is which messages of a channel are read.

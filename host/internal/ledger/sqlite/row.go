@@ -3,7 +3,6 @@ package sqlite
 import (
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
@@ -74,7 +73,7 @@ type chain struct {
 	lastOut atomic.Int64
 	owner   atomic.Pointer[ledger.Tail] // nil = nobody
 
-	delivered atomic.Pointer[time.Time] // see Ends; nil = not read yet
+	written atomic.Pointer[written] // see Ends; nil = not read yet
 
 	// owned by the writer
 	epoch      ledger.Epoch // of the latest owner; 0 = there was none. See writer.ownFirst

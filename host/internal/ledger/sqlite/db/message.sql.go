@@ -216,27 +216,42 @@ func (q *Queries) InsertReopened(ctx context.Context, id int64) error {
 	return err
 }
 
-const lastDelivered = `-- name: LastDelivered :one
+const lastSent = `-- name: LastSent :one
 WITH RECURSIVE newest (id, n) AS (
-    SELECT CAST(?2 AS INTEGER), 1
+    SELECT CAST(?4 AS INTEGER), 1
     UNION ALL
-    SELECT m.prev_channel, newest.n + 1 FROM newest JOIN message m ON m.id = newest.id WHERE newest.n < CAST(?3 AS INTEGER)
+    SELECT m.prev_channel, newest.n + 1 FROM newest JOIN message m ON m.id = newest.id WHERE newest.n < CAST(?5 AS INTEGER)
 )
-SELECT CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS at
-FROM newest JOIN message m ON m.id = newest.id WHERE m.state = ?1
+SELECT CAST(coalesce(max(CASE WHEN m.state = ?1 THEN m.settled_at END), 0) AS INTEGER) AS delivered,
+  CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS settled, CAST(coalesce(max(m.id), 0) AS INTEGER) AS newest
+FROM newest JOIN message m ON m.id = newest.id WHERE m.direction = 1 AND m.state IN (?2, ?1, ?3)
 `
 
-type LastDeliveredParams struct {
+type LastSentParams struct {
 	Delivered int64
+	Sent      int64
+	Flies     int64
 	Head      int64
 	Most      int64
 }
 
-func (q *Queries) LastDelivered(ctx context.Context, arg LastDeliveredParams) (int64, error) {
-	row := q.db.QueryRowContext(ctx, lastDelivered, arg.Delivered, arg.Head, arg.Most)
-	var at int64
-	err := row.Scan(&at)
-	return at, err
+type LastSentRow struct {
+	Delivered int64
+	Settled   int64
+	Newest    int64
+}
+
+func (q *Queries) LastSent(ctx context.Context, arg LastSentParams) (LastSentRow, error) {
+	row := q.db.QueryRowContext(ctx, lastSent,
+		arg.Delivered,
+		arg.Sent,
+		arg.Flies,
+		arg.Head,
+		arg.Most,
+	)
+	var i LastSentRow
+	err := row.Scan(&i.Delivered, &i.Settled, &i.Newest)
+	return i, err
 }
 
 const listInFlight = `-- name: ListInFlight :exec
