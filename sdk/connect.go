@@ -238,8 +238,7 @@ func final(err error) error {
 	case errors.As(err, &accept):
 		return accept.error
 	case errors.As(err, &refused):
-		switch refused.Reason {
-		case wire.RefusedMissingToken, wire.RefusedInvalidToken, wire.RefusedFirstFrame:
+		if wire.RefusedForGood(refused.Reason) {
 			return refused
 		}
 		return nil

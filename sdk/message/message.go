@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -79,16 +80,25 @@ const (
 	MetaAttachments = "user_message_attachments"
 )
 
-// OfHost reports the keys that only the host sets: no client may, and no other
-// model is told them.
-func OfHost(key string) bool {
-	switch key {
-	case MetaPreviewHandle, MetaEdits, MetaDeletes, MetaReactsTo, MetaReaction, MetaRemoved, MetaPlatformID, MetaStreamed, MetaDraft, MetaLinks, MetaAction,
-		MetaNotice, MetaRepeated, MetaText, MetaRole, MetaWarnings, MetaAttachments:
-		return true
-	}
-	return false
+// The metadata under which other models keep what has no place in a Message.
+const (
+	MetaAGUI   = "agui"
+	MetaBridle = "bridle"
+	MetaSwarm  = "swarm"
+)
+
+// hostKeys are the keys that only the host sets.
+var hostKeys = []string{
+	MetaPreviewHandle, MetaEdits, MetaDeletes, MetaReactsTo, MetaReaction, MetaRemoved, MetaPlatformID, MetaStreamed, MetaDraft, MetaLinks, MetaAction,
+	MetaNotice, MetaRepeated, MetaText, MetaRole, MetaWarnings, MetaAttachments, MetaAGUI, MetaBridle, MetaSwarm,
 }
+
+// HostKeys lists the keys that OfHost reports.
+func HostKeys() []string { return slices.Clone(hostKeys) }
+
+// OfHost reports the keys that only the host sets: no client may, and no other
+// model is told them. It is the one list for all doors.
+func OfHost(key string) bool { return slices.Contains(hostKeys, key) }
 
 // String is the value of a string key; "" if absent or of another type.
 func (m Meta) String(key string) string {

@@ -93,6 +93,17 @@ func (m Meta) Check() *wire.Error {
 	return nil
 }
 
+// CheckGiven is Check for metadata that a client gives: a key that only the host sets
+// is refused, by its name.
+func (m Meta) CheckGiven() *wire.Error {
+	for _, key := range hostKeys {
+		if _, there := m[key]; there {
+			return wire.Refuse(wire.CodeWrongType, "metadata.%s: found a key that only the host sets, expected keys of your own", key)
+		}
+	}
+	return m.Check()
+}
+
 // plainNumber says which numbers are taken.
 var plainNumber = fmt.Sprintf("numbers that fit a float64, of at most %d characters", MaxNumber)
 

@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Code is an error code of the closed list in protocol section A8.
 type Code string
@@ -41,12 +44,28 @@ func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// The three reasons that a failed register_ack gives.
+// The three reasons that a failed register_ack gives. One of 1.1 is told as CODE: TEXT what
+// is wrong with its register frame, as RefusedRegister makes it.
 const (
 	RefusedMissingToken = "missing token"
 	RefusedInvalidToken = "invalid token" // unknown, revoked, expired or channel disabled: one answer
 	RefusedFirstFrame   = "first frame must be type=register"
 )
+
+// RefusedRegister is the reason of a failed register_ack for a register frame of 1.1 in
+// which a field is wrong.
+func RefusedRegister(err *Error) string { return string(err.Code) + ": " + err.Message }
+
+// RefusedForGood reports whether the reason of a failed register_ack is one that no other
+// try mends.
+func RefusedForGood(reason string) bool {
+	switch reason {
+	case RefusedMissingToken, RefusedInvalidToken, RefusedFirstFrame:
+		return true
+	}
+	code, _, ok := strings.Cut(reason, ": ")
+	return ok && (Code(code) == CodeWrongType || Code(code) == CodeTooLarge)
+}
 
 // CloseCode is a WebSocket close code; Reconnect tells what it asks of an adapter.
 type CloseCode int

@@ -80,7 +80,8 @@ func DecodeInboundAs(frame []byte, d Dialect) (*Inbound, *Error) {
 }
 
 // Decode is DecodeInboundAs for who reads frame after frame: it makes in what the
-// frame says, whatever it was. After an error it is of no use.
+// frame says, whatever it was. After an error it is of no use, but that Register, if it is
+// there, has what the adapter asks for as Protocol.
 func (in *Inbound) Decode(frame []byte, d Dialect) *Error {
 	s := string(frame) // one allocation; every field is a part of it
 	var f fields
@@ -161,6 +162,9 @@ func expectedTypes(d Dialect, first string) string {
 }
 
 func (r *Register) read(f *fields) *Error {
+	// An adapter of 1.0 may use this name and that of the profile for its own purposes:
+	// what can't be a protocol is none, and only who asks for 1.1 has a profile.
+	_ = f.text(&r.Protocol, keyProtocol, MaxField)
 	if err := f.text(&r.Token, keyToken, MaxFrame); err != nil { // a giant token is an invalid one
 		return err
 	}
@@ -178,9 +182,6 @@ func (r *Register) read(f *fields) *Error {
 		}
 		r.Metadata = Raw(f[keyMetadata])
 	}
-	// An adapter of 1.0 may use both names for its own purposes: what can't be a
-	// protocol is none, and only who asks for 1.1 has a profile.
-	_ = f.text(&r.Protocol, keyProtocol, MaxField)
 	if Negotiate(r.Protocol) == V10 || f.absent(keyProfile) {
 		return nil
 	}

@@ -100,3 +100,35 @@ func TestLogKeepsSecrets(t *testing.T) {
 		t.Errorf("the log says too little to prove anything: %s", log)
 	}
 }
+
+// What an adapter says of itself is clipped in the log, however often it says it.
+func TestLogBounded(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	token := h.channel("loud", "")
+	long := strings.Repeat("x", 60_000)
+	const times = 30
+	for i := range times {
+		p := h.dial("", nil)
+		p.send(frame{
+			"type": "register", "token": token, "platform": "p", "capabilities": []string{"text", long},
+			"metadata": map[string]any{"a": long, "b": long},
+		})
+		if ack := p.next("register_ack"); ack["ok"] != true {
+			t.Fatalf("register %d: %v", i, ack)
+		}
+	}
+	h.stop()
+	log := h.errs.String()
+	if len(log) > times*10_000 {
+		t.Errorf("the log has %d bytes of %d registers", len(log), times)
+	}
+	for _, line := range lines(log) {
+		if len(line) > 5_000 {
+			t.Errorf("a line has %d bytes: %.200s", len(line), line)
+		}
+	}
+	if !regexp.MustCompile(`metadata="\S*… \(1200\d\d bytes\)"`).MatchString(log) {
+		t.Errorf("the log does not say what was clipped")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
+	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 )
 
 // watch is what the host counts: shown to Prometheus, and kept for pictures.
@@ -22,6 +23,9 @@ type watch struct {
 	srv     *http.Server // of those who need no key; nil = there is none
 	ln      net.Listener
 }
+
+// maxScrapers bounds the connections of those who need no key.
+const maxScrapers = 64
 
 // openWatch makes the metrics, and takes the address of --metrics-listen if one
 // is given.
@@ -45,10 +49,8 @@ func openWatch(ctx context.Context, c config.Serve, o metrics.Options) (*watch, 
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metrics.Path, m)
-	w.srv = &http.Server{
-		Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-	}
+	guard := netguard.New(netguard.Options{MaxConns: maxScrapers, MaxBody: func(*http.Request) int64 { return 0 }, HostAlways: true, Log: o.Log})
+	w.ln, w.srv = guard.Listener(w.ln), guard.Server(mux)
 	return w, nil
 }
 

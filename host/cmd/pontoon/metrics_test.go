@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"database/sql"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -92,6 +94,59 @@ func TestMetrics(t *testing.T) {
 	}
 	if status, _ := fetch(t, strings.TrimSuffix(without, "/metrics")+"/api/v1/channels", ""); status != http.StatusNotFound {
 		t.Errorf("the listener without a key shows more: %d", status)
+	}
+}
+
+// The listener that asks for no key stands behind the same edge as the host: foreign
+// names, headers that are too large, bodies and too many connections are refused there.
+func TestMetricsListenEdge(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, "--metrics-listen", "127.0.0.1:0")
+	shown := regexp.MustCompile(`Metrics are at http://(\S+)/metrics\n`).FindStringSubmatch(h.out.String())
+	if shown == nil {
+		t.Fatalf("it does not say where the metrics are:\n%s", h.out.String())
+	}
+	at := *h
+	at.url = "http://" + shown[1]
+	for name, want := range map[string]int{"evil.example": 421, "evil.example:" + shown[1][strings.LastIndex(shown[1], ":")+1:]: 421, "localhost": 200, "127.0.0.1": 200, "[::1]:9": 200} {
+		if a, page := at.ask("GET", "/metrics", "", "Host", name); a.StatusCode != want || want != 200 && strings.Contains(page, "pontoon_") {
+			t.Errorf("Host %s: %d %.100s", name, a.StatusCode, page)
+		}
+	}
+	a, _ := at.ask("GET", "/metrics", "")
+	for _, header := range []string{"X-Content-Type-Options", "X-Frame-Options", "Content-Security-Policy", "Referrer-Policy"} {
+		if a.Header.Get(header) == "" {
+			t.Errorf("an answer without %s", header)
+		}
+	}
+	if a, _ := at.ask("GET", "/metrics", "a body"); a.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("with a body: %d", a.StatusCode)
+	}
+	if a, _ := at.ask("GET", "/metrics", "", "X-Long", strings.Repeat("x", 32<<10)); a.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a large header: %d", a.StatusCode)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	refused := false
+	for range maxScrapers + 64 { // 32 more than may are told so, the others cut off
+		c, err := net.Dial("tcp", shown[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			refused = true
+			continue
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode == http.StatusServiceUnavailable {
+			refused = true
+		}
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	if !refused {
+		t.Error("any number of connections is served")
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/intake"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/logbound"
 	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
@@ -181,13 +182,13 @@ func closeStore(st *sqlite.Store, log *slog.Logger) {
 	}
 }
 
-// newLog makes the host's log, one line an entry.
+// newLog makes the host's log, one line an entry. What others say in it is bounded.
 func newLog(out io.Writer, verbose bool) *slog.Logger {
 	level := slog.LevelInfo
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level}))
+	return slog.New(logbound.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})))
 }
 
 // openFiles opens the attachments, which are reached at url.

@@ -52,13 +52,10 @@ func contentOf(f *agentwire.FromAgent) (message.Message, error) {
 	if m.Text == "" && len(m.Parts) > 0 {
 		m.Text = render.Text(&m)
 	}
-	if err := f.Metadata.Check(); err != nil {
+	if err := f.Metadata.CheckGiven(); err != nil {
 		return m, err
 	}
 	for name, value := range f.Metadata {
-		if message.OfHost(name) {
-			return m, wire.Refuse(wire.CodeWrongType, "metadata.%s: found a key that the host sets, expected one of the agent's own", name)
-		}
 		if m.Meta == nil {
 			m.Meta = message.Meta{}
 		}

@@ -199,6 +199,10 @@ func TestContent(t *testing.T) {
 		a.say(kind, q, `,"message_id":"bad",`+frame)
 		a.shows("message_ack", `"bad"`, `"ok":false`, want)
 	}
+	for _, key := range message.HostKeys() {
+		a.say("message", q, `,"message_id":"bad","text":"x","metadata":{"own":1,"`+key+`":"1"}`)
+		a.shows("message_ack", `"bad"`, `"ok":false`, `wrong_type: metadata.`+key+`: found a key that only the host sets`)
+	}
 	a.say("message", q, `,"message_id":"bad","text":"mended"`) // the id of a frame that was refused is free
 	took("send_parts", "", "mended")
 	a.shows("message_ack", `"bad"`, `"ok":true`)

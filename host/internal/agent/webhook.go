@@ -273,11 +273,6 @@ func (b *answerBody) read(conversation string) (answer, error) {
 	if paths := b.Paths(); len(paths) > 0 {
 		return a, fmt.Errorf("%s: found a path of the host's machine, expected a url", paths[0].At)
 	}
-	for name := range b.Metadata {
-		if message.OfHost(name) && name != message.MetaPreviewHandle {
-			return a, fmt.Errorf("metadata.%s: the host sets this one itself", name)
-		}
-	}
 	if b.Update != nil {
 		if err := b.Update.Check(); err != nil {
 			return a, err

@@ -22,6 +22,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/port"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
+	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
 
 // far is an agent on a socket of its own. It answers the n-th call, from 0 on,
@@ -123,7 +124,7 @@ func TestWebhookAnswers(t *testing.T) {
 		"elsewhere":       {200, `[{"text":"a"},{"text":"b","conversation_id":"x"}]`, "", "[1]: conversation_id: found another one"},
 		"path":            {200, `{"file":{"path":"/etc/passwd"}}`, "", "file.path: found a path of the host's machine"},
 		"path in a part":  {200, `{"parts":[{"type":"file","fileName":"x","path":"/etc/passwd"}]}`, "", "parts[0].path: found a path"},
-		"host's metadata": {200, `{"text":"a","metadata":{"notice":true}}`, "", "metadata.notice: the host sets this one itself"},
+		"host's metadata": {200, `{"text":"a","metadata":{"notice":true}}`, "", "metadata.notice: found a key that only the host sets"},
 		"unknown message": {200, `{"text":"a","update":{"message_id":"nope"}}`, "", "update.message_id: no such message"},
 		"empty update":    {200, `{"text":"a","update":{}}`, "", "update: found neither"},
 		"too large":       {200, `{"text":"` + strings.Repeat("x", maxAnswer) + `"}`, "", "more than 4194304 bytes"},
@@ -149,6 +150,24 @@ func TestWebhookAnswers(t *testing.T) {
 			}
 			s.want(t, c.want)
 		})
+	}
+}
+
+// What the host alone sets is refused whichever key it is, also the handle, which an agent
+// names in update.
+func TestWebhookReservedMetadata(t *testing.T) {
+	_, field := secretField()
+	keys := message.HostKeys()
+	url, _ := far(t, func(n int, w http.ResponseWriter, _ *http.Request, _ []byte) {
+		_, _ = fmt.Fprintf(w, `{"text":"a","metadata":{"own":1,%q:"x"}}`, keys[n])
+	})
+	a := webhook(t, configOf(url, field))
+	for _, key := range keys {
+		s := new(spoken)
+		if err := a.Handle(t.Context(), asked("x"), s); err == nil || !strings.Contains(err.Error(), "metadata."+key+": found a key that only the host sets") {
+			t.Errorf("%s: %v", key, err)
+		}
+		s.want(t, "")
 	}
 }
 

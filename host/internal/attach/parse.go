@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -39,21 +40,53 @@ func (s *Store) Parse(raw string) (Ref, error) {
 }
 
 // Admit is Parse for a url that a message into the channel of this owner names:
-// ErrElsewhere if the attachment is another channel's. Who names one in a message may
+// ErrElsewhere if the attachment is another channel's, by whatever name of the host. Who names one in a message may
 // read it for as long as there is the message, so the url alone does not suffice.
 func (s *Store) Admit(owner, raw string) (Ref, error) {
 	ref, err := s.Parse(raw)
+	if errors.Is(err, ErrForeign) {
+		if sealed, ok := s.sealed(raw); ok && !s.mayName(owner, sealed) {
+			err = errElsewhere
+		}
+	}
 	if err != nil {
 		return Ref{}, err
 	}
-	p, err := ref.place()
-	if err != nil {
-		return Ref{}, err
-	}
-	if p.owner != owner && (s.ofKeys.Load() != owner || !isKey(p.owner)) {
-		return Ref{}, fmt.Errorf("%w: expected one of this channel", ErrElsewhere)
+	if !s.mayName(owner, ref) {
+		return Ref{}, errElsewhere
 	}
 	return ref, nil
+}
+
+var errElsewhere = fmt.Errorf("%w: expected one of this channel", ErrElsewhere)
+
+// mayName reports whether messages into the channel of this owner may name the
+// attachment.
+func (s *Store) mayName(owner string, ref Ref) bool {
+	p, err := ref.place()
+	return err == nil && (p.owner == owner || s.ofKeys.Load() == owner && isKey(p.owner))
+}
+
+// sealed is what a token of this host in a url opens for reading now, wherever the url
+// seems to lead: a host has several names, and a path can be written in several ways.
+func (s *Store) sealed(raw string) (Ref, bool) {
+	u, err := url.Parse(raw)
+	if err != nil || len(raw) > maxURL {
+		return Ref{}, false
+	}
+	values, _ := url.ParseQuery(u.RawQuery) // what can be read of it
+	for _, token := range values["token"] {
+		c, err := s.keys.unseal(token)
+		if err != nil || c.Method != http.MethodGet || s.now().Unix() >= c.Expires {
+			continue
+		}
+		bucket, path, _ := strings.Cut(c.URL, "/")
+		ref := Ref{bucket, path}
+		if _, err := s.Stat(ref); err == nil {
+			return ref, true
+		}
+	}
+	return Ref{}, false
 }
 
 // KeysUploadTo names the channel, by its id, to which what keys upload belongs: such a

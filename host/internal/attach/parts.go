@@ -120,7 +120,7 @@ func (s *Store) ToStore(owner string, parts []message.Part) ([]message.Part, err
 	out := parts
 	for i, p := range parts {
 		address := p.Address()
-		if !strings.Contains(address, SignPath) {
+		if !strings.Contains(address, SignPath) && !strings.Contains(address, "?") {
 			continue
 		}
 		ref, err := s.Admit(owner, address)

@@ -20,11 +20,15 @@ func (n *Session) register() error {
 		return err
 	}
 	n.order = n.slots.asked.Add(1)
-	in, werr := wire.DecodeInbound(frame)
+	in := new(wire.Inbound)
+	werr := in.Decode(frame, wire.Dialect{})
+	if werr != nil && in.Register != nil && wire.Negotiate(in.Register.Protocol) != wire.V10 {
+		return n.refuseRegister(werr)
+	}
 	if werr == nil && in.Type != wire.TypeRegister {
 		werr = wire.Refuse(wire.CodeUnknownType, "type: found %.64q, expected register", string(in.Type))
 	}
-	if werr != nil { // the protocol has no place for what is wrong: the log names it
+	if werr != nil { // 1.0 has no place for what is wrong: the log names it
 		return n.refuse(wire.RefusedFirstFrame, "code", werr.Code, "detail", werr.Message)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
@@ -148,9 +152,17 @@ func (n *Session) look(ctx context.Context, token string, known *pass) (*pass, e
 }
 
 // refuse ends a register. more is for the log alone, and never the token.
-func (n *Session) refuse(why string, more ...any) error {
+func (n *Session) refuse(why string, more ...any) error { return n.refuseAs(why, why, more...) }
+
+// refuseRegister tells an adapter of 1.1 what is wrong with its register frame.
+func (n *Session) refuseRegister(err *wire.Error) error {
+	return n.refuseAs(wire.RefusedRegister(err), wire.RefusedFirstFrame, "code", err.Code, "detail", err.Message)
+}
+
+// refuseAs is refuse for who is told more than the frame that closes has room for.
+func (n *Session) refuseAs(told, why string, more ...any) error {
 	n.slots.Log.Info("adapter refused", append([]any{"remote", n.from.Remote, "reason", why}, more...)...)
-	_ = n.conn.Write(wire.RegisterAck{Error: why}.Append(nil))
+	_ = n.conn.Write(wire.RegisterAck{Error: told}.Append(nil))
 	_ = n.conn.Close(wire.CloseRefused, why)
 	return errors.New(why)
 }

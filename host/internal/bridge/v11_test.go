@@ -48,9 +48,43 @@ func TestNegotiation(t *testing.T) {
 	if fmt.Sprint(got.Declared, " ", got.Unknown, " ", got.Effective, " ", got.Protocol) != "[card ack parts telepathy] [telepathy] text,ack,parts 1.1" {
 		t.Errorf("shown as %+v", got)
 	}
-	bad := h.Dial(t, hosttest.Credentials{})
-	bad.Send(hosttest.RegisterFrame11(row, "", `"profile":{"max_text":"long"}`))
-	bad.Want(hosttest.AckFailed(wire.RefusedFirstFrame))
+}
+
+// Of a register frame of 1.1 that is refused the adapter is told the field, what was found
+// and what is allowed; one of 1.0 sees what it always saw.
+func TestRegisterRefused(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	row := h.Channel("c")
+	for field, want := range map[string]string{
+		`"profile":{"max_text":"long"}`:             "wrong_type: profile.max_text: found a string, expected an integer from 0 to 1000000",
+		`"profile":{"max_text":1000001}`:            "wrong_type: profile.max_text: found 1000001, expected an integer from 0 to 1000000",
+		`"profile":{"max_buttons":10001}`:           "wrong_type: profile.max_buttons: found 10001, expected an integer from 0 to 10000",
+		`"profile":{"in_flight":100}`:               "wrong_type: profile.in_flight: found 100, expected an integer from 0 to 64",
+		`"profile":{"edit_interval_ms":-1}`:         "wrong_type: profile.edit_interval_ms: found -1, expected an integer from 0 to 3600000",
+		`"profile":{"edit_interval_ms":1000000000}`: "wrong_type: profile.edit_interval_ms: found 1000000000, expected an integer from 0 to 3600000",
+		`"profile":{"parallel":1.5}`:                "wrong_type: profile.parallel: found 1.5, expected an integer from 0 to 100000",
+		`"profile":{"markdown":"html"}`:             `wrong_type: profile.markdown: found "html", expected none, basic or full`,
+		`"profile":[]`:                              "wrong_type: profile: found an array, expected an object",
+		`"metadata":7`:                              "wrong_type: metadata: found a number, expected an object",
+	} {
+		c := h.Dial(t, hosttest.Credentials{})
+		c.Send(hosttest.RegisterFrame11(row, "", field))
+		c.Want(`{"type":"register_ack","ok":false,"error":` + hosttest.Quote(want) + `}`)
+		c.WantClose(1008, wire.RefusedFirstFrame)
+		if !wire.RefusedForGood(want) {
+			t.Errorf("an adapter would try again after %s", want)
+		}
+	}
+	for _, frame := range []string{
+		`{"type":"register","token":"x","platform":7}`, `{"type":"register","protocol":"1.0","metadata":7}`, `{"type":"register","protocol":7,"capabilities":7}`,
+		`{"type":"message","protocol":"1.1","text":"x"}`, `{"type":"register","protocol":"1.1"`,
+	} {
+		c := h.Dial(t, hosttest.Credentials{})
+		c.Send(frame)
+		c.Want(hosttest.AckFailed(wire.RefusedFirstFrame))
+		c.WantClose(1008, wire.RefusedFirstFrame)
+	}
 }
 
 // The operator's profile goes before the adapter's, field by field.

@@ -59,7 +59,7 @@ func (c Content) Message() (message.Message, error) {
 	if m.Text == "" && len(m.Parts) > 0 {
 		m.Text = render.Text(&m)
 	}
-	if err := c.Metadata.Check(); err != nil {
+	if err := c.Metadata.CheckGiven(); err != nil {
 		return message.Message{}, fault("", err.Message, "")
 	}
 	for name, value := range c.Metadata {

@@ -22,6 +22,7 @@ type Options struct {
 	MaxConns      int                         // connections in all …
 	MaxPerAddress int                         // … and of one address that is neither this machine's nor a trusted proxy's, or of one that such a proxy names
 	Names         []string                    // of the host, as browsers may call it, beside localhost and addresses
+	HostAlways    bool                        // the Host header counts whoever asks: for what is shown without a key
 	MaxBody       func(r *http.Request) int64 // bytes; nil = DefaultMaxBody
 	Log           *slog.Logger
 }
@@ -167,14 +168,14 @@ func (g *Guard) tellIgnored(r *http.Request) {
 
 // hostFits reports whether the request calls the host by a name of its own,
 // where that matters: a page of another name could be made to resolve to the host
-// (DNS rebinding), and would then be of its origin. It matters where a browser asks
-// and TLS has not proved the name. Addresses can't be made to resolve to
+// (DNS rebinding), and would then be of its origin. It matters where a browser asks,
+// or might where no key is needed, and TLS has not proved the name. Addresses can't be made to resolve to
 // anything else.
 func (g *Guard) hostFits(r *http.Request) bool {
 	_, origin := r.Header["Origin"]
 	_, cookie := r.Header["Cookie"]
 	_, fetch := r.Header["Sec-Fetch-Site"]
-	if !origin && !cookie && !fetch && !strings.HasPrefix(r.URL.Path, "/console") && r.URL.Path != "/" || Secure(r) {
+	if !g.HostAlways && !origin && !cookie && !fetch && !strings.HasPrefix(r.URL.Path, "/console") && r.URL.Path != "/" || Secure(r) {
 		return true
 	}
 	name := nameOf(r.Host)

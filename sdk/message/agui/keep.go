@@ -34,16 +34,10 @@ type keep struct {
 	Metadata object `json:"metadata,omitzero"` // metadata under names that are the host's; empty = the metadata were
 }
 
-// own reports the metadata that are the host's, or what other models keep. No
-// client may set them and none is told them: attachments, for one, are signed
-// for whoever reads the message.
-func own(name string) bool {
-	switch name {
-	case markKey, MetaPayload, "bridle", "swarm":
-		return true
-	}
-	return message.OfHost(name)
-}
+// own reports the metadata that are the host's, or what models keep. No client
+// may set them and none is told them: attachments, for one, are signed for
+// whoever reads the message.
+func own(name string) bool { return name == MetaPayload || message.OfHost(name) }
 
 // metadata moves the field of that name to the metadata of the message.
 func (k *keep) metadata(c *message.Message) {

@@ -137,7 +137,7 @@ func part(o object, mk mark) message.Part {
 
 // markKey is the key of a part, and of metadata, that holds what the canonical
 // model has no place for.
-const markKey = "agui"
+const markKey = message.MetaAGUI
 
 // mark is what a part keeps of what it was made of.
 type mark struct {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	metaAgentName = "agentName" // string: who spoke, in every model
-	kept          = "bridle"    // key of what is kept, in metadata and in parts
+	metaAgentName = "agentName"        // string: who spoke, in every model
+	kept          = message.MetaBridle // key of what is kept, in metadata and in parts
 )
 
 // origin is what the host's message does not show of Bridle's, in its metadata.

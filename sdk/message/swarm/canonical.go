@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	kept         = "swarm"        // key of what is kept, in metadata and in parts
-	payloadParts = "bridge.parts" // key of the parts that travel in a payload
+	kept         = message.MetaSwarm // key of what is kept, in metadata and in parts
+	payloadParts = "bridge.parts"    // key of the parts that travel in a payload
 )
 
 // origin is what the host's message does not show of the swarm's, in its

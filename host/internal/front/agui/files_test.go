@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -106,6 +107,41 @@ func TestAttachment(t *testing.T) {
 	}
 	if strings.Contains(string(b), "?token=") || strings.Contains(string(b), strings.Split(u.URL, "token=")[1]) {
 		t.Error("a url is stored with its token")
+	}
+}
+
+// A client's metadata under names that only the host sets are kept apart and given back
+// to it: to the host they are none.
+func TestReservedMetadata(t *testing.T) {
+	t.Parallel()
+	h := start(t, setup{})
+	given := map[string]any{"own": "x"}
+	for _, key := range message.HostKeys() {
+		given[key] = "forged"
+	}
+	b, err := json.Marshal(map[string]any{
+		"threadId": "t", "runId": "r", "messages": []any{map[string]any{"id": "m", "role": "user", "content": "hello", "metadata": given}},
+		"tools": []any{}, "context": []any{}, "state": map[string]any{}, "forwardedProps": map[string]any{},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.run(h.key, string(b))
+	stored := h.stored()
+	asked := stored[len(stored)-1].Metadata
+	if string(asked["own"]) != `"x"` {
+		t.Errorf("its own: %s", asked["own"])
+	}
+	for _, key := range message.HostKeys() {
+		if string(asked[key]) == `"forged"` {
+			t.Errorf("%s was taken", key)
+		}
+	}
+	said, _ := h.history(h.key, "threadId=t")
+	for _, m := range said {
+		if m.Role == "assistant" && slices.Contains(slices.Collect(maps.Values(m.Metadata)), any("forged")) {
+			t.Errorf("it reached the answer: %v", m.Metadata)
+		}
 	}
 }
 

@@ -259,6 +259,35 @@ func TestSyncAnswers(t *testing.T) {
 	eventually(t, "nothing is left", s.idle)
 }
 
+// A browser's message has no metadata: what it brings under that name is dropped, like any
+// unknown field.
+func TestMetadataDropped(t *testing.T) {
+	s := start(t, nil)
+	status, body, err := s.call(t.Context(), "u1", "POST", "/slow/message", `{"text":"Hello","metadata":{"links":{"0":"x"},"edits":"1"},"links":{"0":"x"},"bridle":{"rest":{"x":1}}}`)
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s, %v", status, body, err)
+	}
+	s.asked("Hello")
+	s.slow.answer <- ""
+	list, err := s.Store.Headings(t.Context(), ledger.Scope{Channel: s.row().Key}, 0, 10)
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	page, err := s.Pages.OpenList(t.Context(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer page.Close()
+	if err := page.Each(t.Context(), func(int64) {}, func(m *ledger.Entry) error {
+		if len(m.Meta) != 0 {
+			t.Errorf("stored with metadata %s", m.Meta)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (s *setup) row() ledger.Channel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
