@@ -1,8 +1,8 @@
 package console
 
 import (
-	"fmt"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
