@@ -23,6 +23,7 @@ type agentView struct {
 	BuiltIn bool            `json:"built_in"`
 	Away    bool            `json:"away"`
 	Since   *time.Time      `json:"away_since"`
+	Waiting int             `json:"waiting_turns"`
 	Key     string          `json:"key"`
 	Secret  string          `json:"secret"`
 }
@@ -213,7 +214,7 @@ func callAgent(cmd *cobra.Command, o *clientOptions, method, ref string, in any)
 		return err
 	}
 	return show(cmd, o, raw, func(w io.Writer, v agentView) {
-		fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nbuilt in\t%v\naway\t%s\nconfig\t%s\n", v.ID, v.Name, v.Kind, v.On, v.BuiltIn, awaySince(v.Away, v.Since), clean(string(v.Config)))
+		fmt.Fprintf(w, "id\t%s\nname\t%s\nkind\t%s\nenabled\t%v\nbuilt in\t%v\naway\t%s\nwaiting turns\t%d\nconfig\t%s\n", v.ID, v.Name, v.Kind, v.On, v.BuiltIn, awaySince(v.Away, v.Since), v.Waiting, clean(string(v.Config)))
 	})
 }
 

@@ -41,6 +41,8 @@ type channelView struct {
 		Attached bool       `json:"attached"`
 		Away     bool       `json:"agent_away"`
 		AwayAt   *time.Time `json:"agent_away_since"`
+		Queued   int        `json:"queue_length"`
+		Waiting  int        `json:"waiting_turns"`
 		LastIn   *time.Time `json:"last_inbound_at"`
 		LastSent *time.Time `json:"last_sent_at"`
 		LastAck  *time.Time `json:"last_ack_at"`
@@ -262,7 +264,7 @@ func printChannel(w io.Writer, v channelView) {
 	fmt.Fprintf(w, "queue limits\t%d messages, each for %s and %d attempts\nprofile\t%s\n",
 		cmp.Or(v.Limits.Length, delivery.DefaultLength), cmp.Or(time.Duration(v.Limits.Wait)*time.Second, delivery.DefaultTTL),
 		cmp.Or(v.Limits.Attempts, delivery.DefaultAttempts), profileOf(v.Profile))
-	fmt.Fprintf(w, "agent away\t%s\n", awaySince(v.Health.Away, v.Health.AwayAt))
+	fmt.Fprintf(w, "agent away\t%s\nqueue length\t%d\nwaiting turns\t%d\n", awaySince(v.Health.Away, v.Health.AwayAt), v.Health.Queued, v.Health.Waiting)
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
 }
@@ -311,9 +313,9 @@ func channelList(o *clientOptions) *cobra.Command {
 				return err
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct{ Channels []channelView }) {
-				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tAGENT\tPROCESS\tATTACHED\tLAST INBOUND\tLAST SENT\tID")
+				fmt.Fprintln(w, "NAME\tKIND\tENABLED\tAGENT\tPROCESS\tATTACHED\tQUEUE\tTURNS\tLAST INBOUND\tLAST SENT\tID")
 				for _, ch := range v.Channels {
-					fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%v\t%s\t%s\t%s\n", ch.Name, ch.Kind, ch.On, ch.Agent, orDash(ch.Health.Process), ch.Health.Attached,
+					fmt.Fprintf(w, "%s\t%s\t%v\t%s\t%s\t%v\t%d\t%d\t%s\t%s\t%s\n", ch.Name, ch.Kind, ch.On, ch.Agent, orDash(ch.Health.Process), ch.Health.Attached, ch.Health.Queued, ch.Health.Waiting,
 						ago(ch.Health.LastIn), ago(ch.Health.LastSent), ch.ID)
 				}
 			})

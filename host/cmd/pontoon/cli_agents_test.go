@@ -87,6 +87,14 @@ func TestAgentAwayKilled(t *testing.T) {
 	p = h.attach(channel.Token)
 	p.say("room", "three")
 	eventually(t, "the third is stored", func() bool { return len(h.history("c")) == 4 })
+	eventually(t, "three turns wait for the agent", func() bool {
+		h.json(&channel, "channel", "show", "c")
+		h.json(&made, "agent", "show", "parrot")
+		return channel.Health.Waiting == 3 && made.Waiting == 3
+	})
+	holds(t, h.cli("channel", "show", "c"), "waiting turns  3", "queue length   0")
+	holds(t, h.cli("channel", "list"), "QUEUE", "TURNS")
+	holds(t, h.cli("agent", "show", "parrot"), "waiting turns  3")
 	h.cli("agent", "enable", "parrot")
 	for _, text := range []string{"one", "two", "three"} {
 		if f := p.next("send"); f["text"] != "echo: "+text {
@@ -94,7 +102,7 @@ func TestAgentAwayKilled(t *testing.T) {
 		}
 	}
 	h.json(&channel, "channel", "show", "c")
-	if channel.Health.Away || channel.Health.AwayAt != nil {
+	if channel.Health.Away || channel.Health.AwayAt != nil || channel.Health.Waiting != 0 {
 		t.Errorf("health %+v", channel.Health)
 	}
 	eventually(t, "all are handled", func() bool {

@@ -43,6 +43,7 @@ type Agent struct {
 	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
 	AwaySince *Time           `json:"away_since" nullable:"true"`
 	Turns     AgentTurns      `json:"turns"`
+	Waiting   int             `json:"waiting_turns" doc:"Users' messages that wait for it while it is away"`
 	ETag      string          `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 	Fault     string          `json:"fault,omitempty" doc:"Why its secrets can't be used: set them again"`
 }
@@ -355,7 +356,7 @@ func (s *server) showAgent(r ledger.Agent) Agent {
 	}
 	return Agent{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt), ETag: s.agentTag(r),
-		Away: away, AwaySince: when(since), Fault: fault, Turns: s.agentTurns(r.Name),
+		Away: away, AwaySince: when(since), Waiting: s.Hub.WaitFor(r.Name), Fault: fault, Turns: s.agentTurns(r.Name),
 	}
 }
 

@@ -62,6 +62,7 @@ type Health struct {
 	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
 	AgentAwaySince *Time   `json:"agent_away_since" nullable:"true"`
 	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
+	WaitingTurns   int     `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
 	Repeated       uint64  `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
 	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
 }
@@ -384,7 +385,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, Repeated: s.Hub.Repeated(r.Key)}
+	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key)}
 	if id := last.LastIn; id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}

@@ -30,14 +30,15 @@ const (
 // section B2): then it gets it once more, then its session is closed.
 const AckTimeout = 60 * time.Second
 
-// pause is what to wait before the next try, when n have failed. A quarter of it
-// is chance, so that what failed together is not tried together.
+// pause is what to wait before the next try, when n have failed: at least what the
+// protocol says. Up to a quarter of that is added by chance, so that what failed together
+// is not tried together.
 func pause(n int) time.Duration {
 	d := LastPause
 	if n < 12 { // beyond, the shift is over LastPause anyway
 		d = min(LastPause, FirstPause<<max(0, n-1))
 	}
-	return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // G404: it spreads load
+	return d + time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // G404: it spreads load
 }
 
 // Lane is the order of one conversation. The zero Lane is empty. Its methods must

@@ -127,7 +127,7 @@ func (m *model) refused(t *rapid.T, f sent) {
 		return
 	}
 	if first, _ := m.First(); first == f.id {
-		m.due[f.id] = m.now.Add(min(LastPause, FirstPause<<(tries-1)) * 3 / 4)
+		m.due[f.id] = m.now.Add(min(LastPause, FirstPause<<(tries-1)))
 	}
 }
 
@@ -249,10 +249,10 @@ func TestLane(t *testing.T) {
 }
 
 func TestPause(t *testing.T) {
-	for n, most := range map[int]time.Duration{1: FirstPause, 2: 2 * FirstPause, 5: 16 * FirstPause, 9: 256 * FirstPause, 10: LastPause, 100: LastPause, 1000: LastPause} {
+	for n, least := range map[int]time.Duration{1: FirstPause, 2: 2 * FirstPause, 5: 16 * FirstPause, 9: 256 * FirstPause, 10: LastPause, 100: LastPause, 1000: LastPause} {
 		for range 100 {
-			if p := pause(n); p > most || p < most*3/4 {
-				t.Fatalf("after %d tries: %v, want at most %v", n, p, most)
+			if p := pause(n); p < least || p > least*5/4 {
+				t.Fatalf("after %d tries: %v, want at least %v", n, p, least)
 			}
 		}
 	}

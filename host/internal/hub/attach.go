@@ -85,6 +85,10 @@ type Attachment struct {
 	view    wire.View // guarded by the channel's mutex
 	refused bool      // guarded by the channel's mutex; the port takes no more and is about to go
 
+	// Guarded by the channel's mutex; see learn.
+	named      bool // it said of a message what it calls it
+	handleless bool // it never did, also of a draft's beginning
+
 	inFlight int // messages of a conversation, as it was told when it came; 0 = one
 
 	compared int         // guarded by the channel's mutex: repeats, see repeat

@@ -36,6 +36,7 @@ type outgoing struct {
 	lane     *lane  // reserved for it; nil = none
 	fleet    int    // see queue, when that was
 	draft    *draft // whose beginning or last edit it is; nil = none's
+	rests    bool   // it flies, and is queued until it may be written
 }
 
 // outlook is who would take a message now.
@@ -120,8 +121,11 @@ func (o *outgoing) wait(row *ledger.Row) {
 // which may come before it, is decided on rightly.
 func (b *outbox) book(l *outlook, conv *conversation, o *outgoing, row *ledger.Row) (set *ledger.Settings) {
 	if l.acked && row.State == ledger.Sent {
-		if row.Tracked = b.queue.reserve(conv, o); !row.Tracked {
+		switch row.Tracked = b.queue.reserve(conv, o); {
+		case !row.Tracked:
 			o.wait(row)
+		case b.rests(o.draft) > 0:
+			o.rests, row.State, row.Tracked = true, ledger.Queued, false
 		}
 	}
 	if row.State == ledger.Queued {

@@ -62,6 +62,10 @@ func (b *outbox) dispatch(conv *conversation, o *outgoing, row *ledger.Row, comm
 			b.deliver(conv, o.parcel, committed)
 		}
 	case ledger.Queued:
+		if o.rests {
+			b.queue.launch(o)
+			return
+		}
 		if b.taker().acked() {
 			b.queue.keep(row.ID, o)
 		}
@@ -71,10 +75,10 @@ func (b *outbox) dispatch(conv *conversation, o *outgoing, row *ledger.Row, comm
 
 // undo forgets what was meant to become of a row that was not committed.
 func (b *outbox) undo(o *outgoing, row *ledger.Row) {
-	switch {
-	case row.State == ledger.Queued:
+	if row.State == ledger.Queued {
 		b.queue.backlog--
-	case o.lane != nil:
+	}
+	if o.lane != nil {
 		b.queue.unreserve(o)
 	}
 }

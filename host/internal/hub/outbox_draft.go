@@ -35,6 +35,8 @@ type draft struct {
 	handle string    // "" = none: it can't be edited
 	due    time.Time // it is not edited before, by the steady clock
 	ended  bool      // there are no edits but the last one
+	sure   string    // what it says at the far end for sure; "" = that is not known
+	edited string    // what the latest edit in between made it say, unless that was lost; "" = there was none
 }
 
 // editInterval is the least time between two frames that change a draft.
@@ -105,6 +107,9 @@ func (c *Channel) beginDraft(ctx context.Context, conv *conversation, job turnJo
 	}
 	ch.unlock()
 	w.row[0].Tracked, o.draft = true, s.draft
+	if frames := o.parcel.Frames; len(frames) == 1 {
+		s.draft.sure = frames[0].Text
+	}
 	sent, err := w.commit(ctx)
 	if err != nil {
 		return nil, err
@@ -134,9 +139,14 @@ func (s *showing) offerDraft() {
 		return
 	}
 	frame := render.Draft(a.view, handle, s.text, wire.MaxFrame-s.routing.Overhead())
+	if frame.Text == s.draft.sure || frame.Text == s.draft.edited { // platforms refuse what changes nothing
+		ch.unlock()
+		return
+	}
 	// One that the port drops, since its adapter is behind, counts too: nobody knows of it.
 	if a.port.Offer(Parcel{Key: s.id.String(), Routing: s.routing, Frames: []wire.Frame{frame}}) {
 		ch.outbox.wrote(s.draft)
+		s.draft.sure, s.draft.edited = "", frame.Text
 	}
 	ch.unlock()
 	a.port.Flush()
@@ -178,7 +188,7 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 	for k, v := range text.message.Meta {
 		meta[k] = v
 	}
-	text.message.Meta = meta.With(message.MetaEdits, s.id.String()).With(message.MetaPreviewHandle, handle)
+	text.message.Meta = streamed(meta).With(message.MetaEdits, s.id.String()).With(message.MetaPreviewHandle, handle)
 	sent, err := c.send(ctx, conv, text, &s.routing, s.replyTo, false)
 	if !more {
 		return sent, err
@@ -190,6 +200,16 @@ func (s *stream) endDraft(ctx context.Context, conv *conversation, o *outgoing, 
 	o.message.Parts = rest
 	o.message.Text = render.Text(&o.message)
 	return c.send(ctx, conv, o, &s.routing, s.replyTo, false)
+}
+
+// isLastEdit reports whether a message makes a draft the whole answer.
+func isLastEdit(m *message.Message) bool {
+	if m == nil || len(m.Meta) == 0 {
+		return false
+	}
+	_, edits := m.Meta[message.MetaEdits]
+	_, streamed := m.Meta[message.MetaStreamed]
+	return edits && streamed
 }
 
 // beyondText are the parts of a message that an edit can't show; false = there

@@ -61,7 +61,7 @@ func (c *Channel) beginStream(ctx context.Context, conv *conversation, job turnJ
 	}
 	ch := c.lock()
 	a := ch.taker()
-	if a != nil && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) {
+	if a != nil && !a.view.Caps.Has(wire.CapStream) && a.view.Caps.Has(wire.CapUpdateMessage|wire.CapAck) && !a.handleless {
 		ch.unlock() // its lane tells whether older messages wait
 		return c.beginDraft(ctx, conv, job, agent, text)
 	}

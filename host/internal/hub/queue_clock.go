@@ -69,7 +69,7 @@ func (q *queue) unanswered(now time.Time) []*flight {
 		if f.heard.After(since) { // it waited for the adapter to come to it
 			since = f.heard
 		}
-		if f.awake == nil && f.IsFirst(f.id) && now.Sub(since) >= q.c.hub.AckTimeout {
+		if f.awake == nil && !f.queued && !f.held && f.IsFirst(f.id) && now.Sub(since) >= q.c.hub.AckTimeout {
 			all = append(all, f)
 		}
 	}

@@ -31,7 +31,10 @@ type flight struct {
 	again  bool      // that was sent once more
 	handle string    // that the adapter gave with the first frame
 
-	awake func() bool // ends its rest; nil = it does not rest
+	awake  func() bool // ends its rest; nil = it does not rest
+	held   bool        // what it says instead is being committed
+	notes  []byte      // of its plan, if the disk has none yet
+	queued bool        // it rests, or is about to be sent behind that: on the disk it is queued
 }
 
 // frame is the first one that is not acknowledged.
@@ -86,7 +89,7 @@ func (q *queue) reserve(conv *conversation, o *outgoing) bool {
 		return false
 	}
 	l := q.laneOf(conv)
-	if l.reading > 0 || !l.Reserve(q.window(), len(o.parcel.Frames) > 1 || q.outbox.rests(o.draft) > 0) {
+	if l.reading > 0 || !l.Reserve(q.window(), len(o.parcel.Frames) > 1 || o.draft != nil) {
 		return false
 	}
 	o.lane, o.fleet = l, q.fleet
@@ -109,27 +112,24 @@ func (q *queue) launch(o *outgoing) {
 	defer q.ends(o.fleet)
 	p := o.parcel
 	l := o.lane
-	if q.lanes[l.conv.Key] != l || !q.taker().acked() { // whoever it was for is gone
-		q.settle(l.conv, p.ID, ledger.Queued, "")
-		return
-	}
-	if q.requeuing > 0 { // older ones are on their way back
+	switch {
+	case q.lanes[l.conv.Key] != l || !q.taker().acked(): // whoever it was for is gone
+	case q.requeuing > 0: // older ones are on their way back
 		l.Release()
-		q.settle(l.conv, p.ID, ledger.Queued, "")
-		q.forget(l)
+		defer q.forget(l)
+	case l.Start(p.ID): // else older ones wait by now
+		q.fly(&flight{lane: l, id: p.ID, queued: o.rests}, p)
 		return
 	}
-	if !l.Start(p.ID) { // or wait by now
-		q.settle(l.conv, p.ID, ledger.Queued, "")
-		return
+	if o.rests { // it is counted already
+		q.backlog--
 	}
-	q.fly(l, p)
+	q.settle(l.conv, p.ID, ledger.Queued, "")
 }
 
 // fly writes the first frame of a message in flight that is not acknowledged.
-func (q *queue) fly(l *lane, p Parcel) {
-	a := q.taker()
-	f := &flight{lane: l, id: p.ID}
+func (q *queue) fly(f *flight, p Parcel) {
+	a, l := q.taker(), f.lane
 	q.flights[p.ID] = f
 	if !q.outbox.fit(&p, a) {
 		q.finish(f, ledger.Failed, ledger.ReasonFrameTooLarge, nil)
@@ -159,8 +159,16 @@ func (q *queue) offerFrame(f *flight) {
 	if frame == 0 { // the one that changes the draft
 		d = q.outbox.drafts[f.id]
 	}
+	if d != nil && d.ended && d.sure != "" && len(f.parcel.Frames) == 1 && f.parcel.Frames[0].Text == d.sure { // it says so already
+		q.finish(f, ledger.Delivered, "", []ledger.Life{{What: "left out", Detail: "the edit would change nothing"}})
+		return
+	}
 	if wait := q.outbox.rests(d); wait > 0 {
 		q.rest(f, wait)
+		return
+	}
+	if f.queued {
+		q.depart(f)
 		return
 	}
 	one := f.parcel
@@ -195,6 +203,26 @@ func (q *queue) rest(f *flight, wait time.Duration) {
 	})
 }
 
+// depart commits that a message is sent which is queued and flies, and writes it then.
+func (q *queue) depart(f *flight) {
+	q.change(change{conv: f.conv, of: ledger.Out, to: ledger.Settlement{
+		ID: f.id, State: ledger.Sent, Tracked: true, Frame: f.frame(), Tries: f.tries(), Notes: f.notes,
+	}, then: func(err error) {
+		if q.flights[f.id] != f { // it was taken back
+			return
+		}
+		if err != nil {
+			q.finish(f, ledger.Failed, ledger.ReasonRejected, nil)
+			return
+		}
+		q.backlog--
+		f.queued = false
+		q.stateChanged(f.conv, f.id, ledger.Sent, "")
+		q.offerFrame(f)
+		q.attached.port.Flush()
+	}})
+}
+
 // wake ends the rest of a message, if it does.
 func (q *queue) wake(f *flight) {
 	if f.awake != nil {
@@ -225,12 +253,14 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 		ch.queue.offerFrame(f)
 	case said.OK:
 		ch.queue.note(f, said.PreviewHandle)
+		a.learn(ch.outbox.drafts[f.id], f.handle)
 		ch.queue.finish(f, ledger.Delivered, "", nil)
 	case said.Ambiguous:
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		f.Flight(f.id).Frame = uint16(frame) //nolint:gosec // G115: it has been one
 		ch.queue.retry(f, why)
+	case frame == 0 && ch.queue.sendInstead(f, why):
 	default:
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
 	}
@@ -292,6 +322,10 @@ func (q *queue) note(f *flight, handle string) {
 // land takes a message out of those that are written and not acknowledged.
 func (q *queue) land(f *flight) {
 	q.wake(f)
+	if f.queued {
+		f.queued = false
+		q.backlog--
+	}
 	delete(q.flights, f.id)
 	q.aloft -= f.parcel.Size
 }

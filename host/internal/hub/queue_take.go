@@ -169,7 +169,7 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 		q.release(j.conv)
 		return
 	}
-	if len(j.o.parcel.Frames) > 1 || q.outbox.rests(q.outbox.drafts[j.id]) > 0 {
+	if len(j.o.parcel.Frames) > 1 || isLastEdit(j.o.parcel.Message) {
 		if back, ok := j.l.Many(j.id); !ok {
 			for _, id := range back {
 				q.takenBack(j.l, id)
@@ -179,6 +179,12 @@ func (q *queue) begin(j *laneJob, row *ledger.Row) {
 			q.release(j.conv)
 			return
 		}
+	}
+	if row.State == ledger.Sent && q.outbox.rests(q.outbox.drafts[j.id]) > 0 { // it is queued until it may be written
+		delete(q.taking, j.id)
+		q.fly(&flight{lane: j.l, id: j.id, queued: true, notes: row.Notes}, j.o.parcel)
+		q.release(j.conv)
+		return
 	}
 	m := j.l.Flight(j.id)
 	t := ledger.Settlement{
@@ -239,7 +245,7 @@ func (q *queue) taken(j *laneJob, t ledger.Settlement, r ledger.Result) {
 	case counts && here:
 		q.backlog--
 		q.stateChanged(j.conv, j.id, t.State, t.Reason)
-		q.fly(j.l, j.o.parcel)
+		q.fly(&flight{lane: j.l, id: j.id}, j.o.parcel)
 		r.Later(j.a.port)
 	case !here:
 		q.backlog--

@@ -192,6 +192,35 @@ func (h *Hub) AgentAway(name string) (since time.Time, away bool) {
 	return since, known || !ok
 }
 
+// WaitForAgents is how many messages of a channel wait for agents that are away.
+func (h *Hub) WaitForAgents(channel int64) int {
+	c := h.known(channel)
+	if c == nil {
+		return 0
+	}
+	return c.waitFor("")
+}
+
+// WaitFor is how many messages wait for an agent that is away.
+func (h *Hub) WaitFor(agent string) (n int) {
+	for _, c := range h.all() {
+		n += c.waitFor(agent)
+	}
+	return n
+}
+
+// waitFor is WaitFor of one channel; "" = for all agents.
+func (c *Channel) waitFor(agent string) (n int) {
+	ch := c.lock()
+	defer ch.unlock()
+	for conv := range ch.turns.absent {
+		if agent == "" || conv.absent == agent {
+			n += len(conv.waiting)
+		}
+	}
+	return n
+}
+
 // answers notes that an agent answered that was away.
 func (h *Hub) answers(name string) {
 	if !h.absences.known(name) {
