@@ -215,7 +215,7 @@ func openBridle(ctx context.Context, b *httpBed, s Scenario) ([]way, error) {
 
 // browse is a browser: a user of its own, who speaks to an agent.
 func browse(ctx context.Context, host, agent string, run, conn, size int) (*caller, *socket, error) {
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": fmt.Sprintf("user-%05d", conn)}).SignedString([]byte(bridleSecret))
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": fmt.Sprintf("user-%05d", conn), "exp": time.Now().Add(24 * time.Hour).Unix()}).SignedString([]byte(bridleSecret))
 	if err != nil {
 		return nil, nil, fmt.Errorf("make token: %w", err)
 	}

@@ -60,6 +60,9 @@ func startBridle(t *testing.T, names ...string) *bridleHost {
 // token is a browser's token.
 func token(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
+	if _, said := claims["exp"]; !said {
+		claims["exp"] = time.Now().Add(time.Hour).Unix()
+	}
 	s, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(bridleSecret))
 	if err != nil {
 		t.Fatal(err)

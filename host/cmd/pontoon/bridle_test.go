@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -224,6 +225,7 @@ func TestBridleRefusedHandshakes(t *testing.T) {
 		"errExpired": token(t, jwt.MapClaims{"sub": "u1", "exp": time.Now().Add(-time.Minute).Unix()}),
 		"errEarly":   token(t, jwt.MapClaims{"sub": "u1", "nbf": hour}), "errNoSub": token(t, jwt.MapClaims{"exp": hour}),
 		"errAdminByName": token(t, jwt.MapClaims{"sub": "admin"}), "errHostsName": token(t, jwt.MapClaims{"sub": "pontoon:x"}),
+		"errNoExp": token(t, jwt.MapClaims{"sub": "u1", "exp": nil}), "errExpText": token(t, jwt.MapClaims{"sub": "u1", "exp": strconv.FormatInt(hour, 10)}),
 		"errControl": token(t, jwt.MapClaims{"sub": "a\nb"}), "errLong": token(t, jwt.MapClaims{"sub": strings.Repeat("x", 257)}),
 	} {
 		refused(name, browsers, map[string]any{"token": token, "agentId": "helper"}, "INVALID_TOKEN")

@@ -75,3 +75,23 @@ func TestChannelShowsLimitsAndProfile(t *testing.T) {
 		t.Errorf("with limits: %s", out)
 	}
 }
+
+// What a terminal would obey, or not show, is shown as an escape: controls, ends of lines,
+// directions and spaces of no width. What scripts and emoji need stays.
+func TestTerminalIsShownEscapes(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	h.channel("c", `,"queue":true`)
+	h.cli("send", "c", "room\u202e", "a\u2028b\u200bc\u202ed\x1b[31me\u009bf\u2066g\ufeffh\x7fi\U000e0041j")
+	h.cli("send", "c", "room", "👩\u200d👩 مي\u200cخ")
+	out := h.cli("messages", "c")
+	if want := `a\u2028b\u200bc\u202ed\u001b[31me\u009bf\u2066g\ufeffh\u007fi\U000e0041j`; !strings.Contains(out, want) || !strings.Contains(out, `room\u202e`) {
+		t.Errorf("shown %q, expected %s", out, want)
+	}
+	if !strings.Contains(out, "👩\u200d👩 مي\u200cخ") {
+		t.Errorf("joiners are gone: %q", out)
+	}
+	if i := strings.IndexFunc(strings.ReplaceAll(out, "\n", ""), obeyed); i >= 0 {
+		t.Errorf("a character that is not seen at %d of %q", i, out)
+	}
+}

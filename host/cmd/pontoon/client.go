@@ -208,13 +208,33 @@ func show[T any](cmd *cobra.Command, o *clientOptions, raw json.RawMessage, huma
 
 // clean keeps what users wrote from moving the cursor or forging a line.
 func clean(s string) string {
-	return strings.Map(func(r rune) rune {
+	if strings.IndexFunc(s, obeyed) < 0 {
+		return s
+	}
+	var out strings.Builder
+	for _, r := range s {
 		switch {
 		case r == '\n', r == '\t':
-			return ' '
-		case r < 0x20, r >= 0x7f && r < 0xa0, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
-			return '\uFFFD'
+			out.WriteByte(' ')
+		case !obeyed(r):
+			out.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&out, `\U%08x`, r)
 		}
-		return r
-	}, s)
+	}
+	return out.String()
+}
+
+// obeyed reports the characters that a terminal obeys, or that change or hide what is
+// shown: controls, ends of lines and paragraphs, directions, tags, and spaces of no width.
+// Joiners stay: scripts and emoji need them.
+func obeyed(r rune) bool {
+	switch {
+	case r < 0x20, r >= 0x7f && r < 0xa0, r == 0xad, r == 0x61c, r == 0x180e, r == 0x200b, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e,
+		r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 && r <= 0xe007f:
+		return true
+	}
+	return false
 }

@@ -36,6 +36,13 @@ func TestFilesByPath(t *testing.T) {
 	if err := os.Symlink(other, filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
 	}
+	large := filepath.Join(dir, "large.bin")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, 100<<20); err != nil { // a file with holes
+		t.Fatal(err)
+	}
 	p := h.Peer(h.Make("c", ""), "text", "file")
 	send := func(path string) (int, string) {
 		return h.Ask("POST", "/channels/c/messages", `{"conversation_id":"r","file":{"path":"`+path+`"}}`)
@@ -55,6 +62,7 @@ func TestFilesByPath(t *testing.T) {
 		filepath.Join(dir, ".hidden"):      "hidden",
 		filepath.Join(dir, "deep"):         "expected a regular file",
 		"deep/a.txt":                       "expected an absolute one",
+		large:                              "found 104857600 bytes, expected at most 26214400",
 	} {
 		if status, text := send(path); status != http.StatusUnprocessableEntity || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, status, text)

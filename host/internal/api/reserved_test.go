@@ -86,3 +86,24 @@ func TestFileOfAnotherChannelByAnotherName(t *testing.T) {
 	foreign := "https://elsewhere.example/a.txt?token=x.y.z"
 	h.Must(nil, "POST", "/channels/c1/messages", `{"conversation_id":"q","file":{"url":"`+foreign+`"}}`)
 }
+
+// Text that would be stored as other characters than came is refused, with its place.
+func TestTextRefused(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t, hosttest.Whole)
+	h.Make("c", `,"queue":true`)
+	for text, want := range map[string]string{
+		"a\xffb":       "body: found bytes that are not UTF-8 at byte 34",
+		`a\ud800b`:     `body: found \\ud800 at byte 34, half of a surrogate pair`,
+		`\udc00\ud800`: `body: found \\udc00 at byte 33`,
+	} {
+		status, answer := h.Ask("POST", "/channels/c/messages", `{"conversation_id":"r", "text": "`+text+`"}`)
+		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("%q: %d %s", text, status, answer)
+		}
+	}
+	h.Must(nil, "POST", "/channels/c/messages", `{"conversation_id":"r","text":"\ud83d\ude00 \\ud800"}`)
+	if left := h.Messages("c"); len(left) != 1 || left[0].Text != `😀 \ud800` {
+		t.Errorf("stored: %+v", left)
+	}
+}

@@ -77,8 +77,8 @@ func (s *Store) Copy(ctx context.Context, owner, name string, c Claim) (Object, 
 }
 
 // CheckPath is ErrPath unless the path is that of a regular file in one of
-// Options.Files: reached through no symlink, with one name, not hidden, and not
-// among Options.Private or in the data directory.
+// Options.Files: reached through no symlink, with one name, not hidden, no larger than
+// Options.MaxBytes, and not among Options.Private or in the data directory.
 func (s *Store) CheckPath(name string) error {
 	f, err := s.openPath(name)
 	if err != nil {
@@ -113,6 +113,8 @@ func (s *Store) openPath(name string) (*os.File, error) {
 		err = errors.New("found nothing that can be read, expected a regular file, through no symlink")
 	case links(info) > 1:
 		err = errors.New("found a file with several names (hard links), expected one with one name: it could be another's")
+	case info.Size() > s.max:
+		err = fmt.Errorf("found %d bytes, expected at most %d", info.Size(), s.max)
 	case s.isPrivate(info):
 		err = errors.New("found one of the host's own files, expected another")
 	default:

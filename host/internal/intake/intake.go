@@ -85,7 +85,8 @@ type Body struct {
 }
 
 // Read reads the body of a request, which must be closed. Its JSON is no deeper than
-// MaxDepth and has no more values than the limits say; nothing else of it is checked.
+// MaxDepth and has no more values than the limits say; if they bound the values, its texts
+// pass CheckText. Nothing else of it is checked.
 // The error is a *Refusal, or that of the request's context.
 func (b *Bodies) Read(r *http.Request, l Limits) (*Body, error) {
 	if r.ContentLength > l.Bytes {
@@ -108,6 +109,10 @@ func (b *Bodies) Read(r *http.Request, l Limits) (*Body, error) {
 		body.Close()
 		return nil, &Refusal{Status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("found JSON of more than %d values, expected at most that", l.Values)}
 	case l.Values > 0:
+		if refused := CheckText(body.JSON); refused != nil {
+			body.Close()
+			return nil, refused
+		}
 		if err := body.Work(r.Context(), perByte*len(body.JSON)+perValue*e.values); err != nil {
 			body.Close()
 			return nil, err

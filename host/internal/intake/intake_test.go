@@ -34,6 +34,20 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// What would be stored as other characters than came is refused with its place.
+func TestCheckText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"a":"é😀\ud83d\ude00\\ud800"}`: "", `"\u00e9\n\""`: "", `"\\`: "", `"\u12`: "", `"\uZZZZ"`: "", ``: "",
+		"{\"a\":\"x\xff\"}": "at byte 7", "\xc3": "at byte 0", "\"\xed\xa0\x80\"": "at byte 1",
+		`{"a":"\ud800"}`: `\ud800 at byte 6`, `"\uDC00"`: `\uDC00 at byte 1`, `"\ud800\ud800"`: "at byte 1", `"\ud800x"`: "at byte 1", `"\ud83d\ude00\ud83d"`: "at byte 13", `{"\udfff":1}`: "at byte 2",
+	} {
+		refused := CheckText([]byte(raw))
+		if want == "" && refused != nil || want != "" && (refused == nil || !strings.Contains(refused.Message, want)) {
+			t.Errorf("%q: %v, want %q", raw, refused, want)
+		}
+	}
+}
+
 // broken is a body that ends with an error.
 type broken struct{ err error }
 

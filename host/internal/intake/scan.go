@@ -2,6 +2,11 @@ package intake
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 )
@@ -43,6 +48,46 @@ func measure(b []byte, most int) extent {
 
 // Values is how many values JSON has, roughly, or more than MaxValues if it has more.
 func Values(b []byte) int { return measure(b, MaxValues).values }
+
+// CheckText is why the texts of JSON can't be taken, nil = they can: bytes that are no
+// UTF-8, and half a surrogate pair, would be stored as other characters than came.
+func CheckText(b []byte) *Refusal {
+	if !utf8.Valid(b) {
+		at := 0
+		for at < len(b) {
+			r, n := utf8.DecodeRune(b[at:])
+			if r == utf8.RuneError && n == 1 {
+				break
+			}
+			at += n
+		}
+		return &Refusal{Status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("found bytes that are not UTF-8 at byte %d, expected UTF-8", at)}
+	}
+	for i := 0; ; i += 2 {
+		n := bytes.IndexByte(b[i:], '\\')
+		if n < 0 {
+			return nil
+		}
+		i += n
+		unit, ok := codeUnit(b[i:])
+		if !ok || !utf16.IsSurrogate(unit) {
+			continue
+		}
+		if low, _ := codeUnit(b[i+6:]); utf16.DecodeRune(unit, low) == utf8.RuneError {
+			return &Refusal{Status: http.StatusUnprocessableEntity, Message: fmt.Sprintf("found %s at byte %d, half of a surrogate pair, expected both halves or another character", b[i:i+6], i)}
+		}
+		i += 6
+	}
+}
+
+// codeUnit reads an escape of the form \uXXXX that b begins with.
+func codeUnit(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	return rune(n), err == nil
+}
 
 // endOfText is where the string ends that begins at start: its last quote.
 func endOfText(b []byte, start int) int {

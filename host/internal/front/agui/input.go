@@ -104,6 +104,9 @@ func (in *input) claim(ctx context.Context, body *intake.Body, given model.TurnI
 	if n := len(given.ForwardedProps); n > maxProps {
 		return tooLarge("body.forwardedProps: found %d bytes, expected at most %d", n, maxProps)
 	}
+	if refused := intake.CheckText(given.Message); refused != nil {
+		return &Bad{in.at, refused.Message}
+	}
 	if n := intake.Values(given.Message); n > intake.MaxValues {
 		return tooLarge("%s: found more than %d values, expected at most that", in.at, intake.MaxValues)
 	}

@@ -131,7 +131,7 @@ func (d door) Handle(pattern string, h front.Handler) {
 
 func (s *setup) token(sub string) string {
 	s.t.Helper()
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": sub}).SignedString([]byte(secret))
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": sub, "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type user struct {
 	client string // the clientId
 	sub    string
 	name   string
-	until  time.Time // the token's end; zero = never
+	until  time.Time // the token's end
 }
 
 // admin reports who speaks for all admins.
@@ -43,23 +43,47 @@ type claims struct {
 	Roles json.RawMessage `json:"roles"` // an array, or one
 }
 
+// UnmarshalJSON implements json.Unmarshaler: times are numbers (RFC 7519, 2), which the
+// library takes as texts too.
+func (c *claims) UnmarshalJSON(b []byte) error {
+	type plain claims
+	if err := json.Unmarshal(b, (*plain)(c)); err != nil {
+		return err
+	}
+	var times map[string]json.RawMessage
+	if err := json.Unmarshal(b, &times); err != nil {
+		return err
+	}
+	for name, raw := range times {
+		switch strings.ToLower(name) { // encoding/json takes them in any case
+		case "exp", "nbf", "iat":
+			if raw[0] == '"' {
+				return fmt.Errorf("%s: found a string, expected a number", name)
+			}
+		}
+	}
+	return nil
+}
+
 var errToken = errors.New("the token is not valid here")
 
 // check reads a browser's token: HS256 with the host's secret, not before its
-// time nor after its end. The error says nothing of the token.
+// time nor after its end, which it must have. The error says nothing of the token.
 func (f *Front) check(token string) (user, error) {
 	if f.Secret == "" || len(token) > maxToken {
 		return user{}, errToken
 	}
 	var c claims
-	p := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithTimeFunc(f.Now))
-	if _, err := p.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return []byte(f.Secret), nil }); err != nil {
+	p := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithTimeFunc(f.Now), jwt.WithExpirationRequired())
+	parsed, err := p.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return []byte(f.Secret), nil })
+	if err != nil {
+		return user{}, errToken
+	}
+	if _, critical := parsed.Header["crit"]; critical { // RFC 7515, 4.1.11: we know no extension
 		return user{}, errToken
 	}
 	u := user{client: c.Subject, sub: c.Subject, name: c.Name}
-	if c.ExpiresAt != nil {
-		u.until = c.ExpiresAt.Time
-	}
+	u.until = c.ExpiresAt.Time
 	if len(u.name) > maxName || strings.ContainsFunc(u.name, unicode.IsControl) {
 		u.name = ""
 	}

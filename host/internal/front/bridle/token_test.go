@@ -2,6 +2,7 @@ package bridle
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,20 @@ func TestCheck(t *testing.T) {
 		}
 		return s
 	}
-	hs := func(claims jwt.MapClaims) string { return sign(jwt.SigningMethodHS256, []byte(secret), claims) }
+	bare := func(claims jwt.MapClaims) string { return sign(jwt.SigningMethodHS256, []byte(secret), claims) }
+	hs := func(claims jwt.MapClaims) string {
+		if claims["exp"] == nil {
+			claims["exp"] = now.Add(time.Minute).Unix()
+		}
+		return bare(claims)
+	}
+	critical := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "u1", "exp": now.Add(time.Minute).Unix()})
+	critical.Header["crit"] = []string{"b64"}
+	withCrit, err := critical.SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := now.Add(time.Minute).Unix()
 	for name, c := range map[string]struct {
 		token  string
 		client string // "" = refused
@@ -34,13 +48,19 @@ func TestCheck(t *testing.T) {
 		"errEnded":   {hs(jwt.MapClaims{"sub": "u1", "exp": now.Unix()}), ""},
 		"errEarly":   {hs(jwt.MapClaims{"sub": "u1", "nbf": now.Add(time.Second).Unix()}), ""},
 		"errExpText": {hs(jwt.MapClaims{"sub": "u1", "exp": "never"}), ""},
+		"errNoExp":   {bare(jwt.MapClaims{"sub": "u1"}), ""},
+		"errExpNull": {bare(jwt.MapClaims{"sub": "u1", "exp": nil}), ""},
+		"errExpNum":  {hs(jwt.MapClaims{"sub": "u1", "exp": strconv.FormatInt(until, 10)}), ""},
+		"errExpCase": {bare(jwt.MapClaims{"sub": "u1", "EXP": strconv.FormatInt(until, 10)}), ""},
+		"errNbfText": {hs(jwt.MapClaims{"sub": "u1", "nbf": strconv.FormatInt(now.Unix(), 10)}), ""},
+		"errCrit":    {withCrit, ""},
 		"errNoSub":   {hs(jwt.MapClaims{}), ""},
 		"errSubType": {hs(jwt.MapClaims{"sub": 7}), ""},
 		"errAdmin":   {hs(jwt.MapClaims{"sub": "admin", "roles": []string{"USER"}}), ""},
 		"errHosts":   {hs(jwt.MapClaims{"sub": "pontoon:telegram/1"}), ""},
-		"errSecret":  {sign(jwt.SigningMethodHS256, []byte("another"), jwt.MapClaims{"sub": "u1"}), ""},
-		"errHS384":   {sign(jwt.SigningMethodHS384, []byte(secret), jwt.MapClaims{"sub": "u1"}), ""},
-		"errNone":    {sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.MapClaims{"sub": "u1"}), ""},
+		"errSecret":  {sign(jwt.SigningMethodHS256, []byte("another"), jwt.MapClaims{"sub": "u1", "exp": until}), ""},
+		"errHS384":   {sign(jwt.SigningMethodHS384, []byte(secret), jwt.MapClaims{"sub": "u1", "exp": until}), ""},
+		"errNone":    {sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, jwt.MapClaims{"sub": "u1", "exp": until}), ""},
 		"errEmpty":   {"", ""},
 		"errLong":    {hs(jwt.MapClaims{"sub": "u1", "x": strings.Repeat("x", maxToken)}), ""},
 	} {
@@ -63,7 +83,7 @@ func TestCheck(t *testing.T) {
 
 func FuzzCheck(f *testing.F) {
 	front := &Front{Options: Options{Secret: secret, Now: time.Now}}
-	good, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "u1"}).SignedString([]byte(secret))
+	good, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": "u1", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -74,7 +94,7 @@ func FuzzCheck(f *testing.F) {
 		if u, err := front.check(token); err == nil && token != good && u.client != "u1" {
 			t.Fatalf("%q is good for %+v", token, u)
 		}
-		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": sub, "roles": []string{role}}).SignedString([]byte(secret))
+		signed, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": sub, "roles": []string{role}, "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
 		if err != nil {
 			t.Fatal(err)
 		}
