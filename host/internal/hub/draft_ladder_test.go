@@ -41,7 +41,7 @@ func (d *drafted) attach() {
 func (d *drafted) begins(question, text string, ack ...string) {
 	d.t.Helper()
 	d.c.Send(hosttest.Say("c", question))
-	d.s.show(text)
+	d.show(text)
 	d.takes("send", text, ack...)
 	await.Until(d.t, "the beginning is delivered", func() bool { return d.Last(d.row, ledger.Out).State == ledger.Delivered })
 }
@@ -62,16 +62,17 @@ func (d *drafted) takes(kind, text string, ack ...string) string {
 // says ends the answer; the turn is over then.
 func (d *drafted) says(question, text string) {
 	d.t.Helper()
-	d.s.say(message.Text(text))
-	d.s.do <- nil
+	d.s.say(d.t, message.Text(text))
+	d.s.over(d.t)
 	await.Until(d.t, "the turn is over", func() bool { e := d.Last(d.row, ledger.In); return e.Text == question && e.State == ledger.Handled })
 }
 
 // show streams a text, and waits until the hub has it.
 func (d *drafted) show(text string) {
+	d.t.Helper()
 	shown := make(chan struct{})
-	d.s.do <- func(_ context.Context, r hub.Reply) error { r.Stream(text); close(shown); return nil }
-	<-shown
+	d.s.does(d.t, func(_ context.Context, r hub.Reply) error { r.Stream(text); close(shown); return nil })
+	await.Value(d.t, "the hub has the text", shown)
 }
 
 func (d *drafted) refuses(id string) {
