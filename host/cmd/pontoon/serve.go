@@ -196,7 +196,7 @@ func openFiles(c config.Serve, url string, st *sqlite.Store, log *slog.Logger) (
 	private := []string{c.Plugins, c.TLSKey, c.MasterKey.File}
 	return attach.Open(c.Data, attach.Options{
 		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: slices.DeleteFunc(private, func(name string) bool { return name == "" }),
-		Room: func(bytes int64) error { return disk.RoomFor(c.Data, bytes) },
+		Room: func(bytes int64) error { return disk.RoomForFiles(c.Data, bytes) },
 	})
 }
 

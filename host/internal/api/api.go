@@ -78,6 +78,7 @@ type server struct {
 	issuer    *auth.Issuer
 	readiness readiness
 	once      once // messages that are sent more than once
+	readers   readers
 
 	agentChange sync.Mutex // one at a time, from the row to the roster
 }

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 
@@ -89,6 +91,13 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	leave, ok := s.readers.enter(h.Ref())
+	if !ok {
+		w.Header().Set("Retry-After", "10")
+		problem(w, http.StatusTooManyRequests, fmt.Sprintf("found %d event streams of one key, expected at most that: end one, or try again once one has ended", maxReaders))
+		return
+	}
+	defer leave()
 	ctx, end := s.lease(r.Context())
 	defer end()
 	r = r.WithContext(ctx)
@@ -115,7 +124,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	e := &stream{sse: newSSE(w), s: s, holder: h, last: last, only: filter}
 	defer e.endWith(ctx)()
-	if err := e.run(r); err != nil {
+	if err := e.run(r); errors.Is(err, os.ErrDeadlineExceeded) {
+		s.Log.Info("event stream ended: its reader took nothing", "remote", r.RemoteAddr, "within", takeIn)
+	} else if err != nil {
 		s.Log.Debug("event stream ended", "remote", r.RemoteAddr, "error", err)
 	}
 }
@@ -386,6 +397,6 @@ func (s *server) describeEvents() {
 	op := opens(auth.ScopeRead, byChannel, operation("GET", "/events", "stream-events",
 		"What happens, as server-sent events: message.created, message.state, adapter.attached, adapter.detached, plugin.state, agent.attached, agent.detached, and gap", http.StatusOK))
 	op.Parameters = []*huma.Param{{Name: "Last-Event-ID", In: "header", Description: "Go on behind this event, the id of a message.created", Schema: &huma.Schema{Type: huma.TypeString}}}
-	op.Responses = responses("text/event-stream", 401, 403, 422)
+	op.Responses = responses("text/event-stream", 401, 403, 422, 429)
 	s.api.OpenAPI().AddOperation(&op)
 }

@@ -24,7 +24,7 @@ func (s *server) uploads(mux *http.ServeMux) {
 }
 
 func (s *server) upload(w http.ResponseWriter, r *http.Request) {
-	r, _, ok := s.enter(w, r, auth.ScopeSend, byChannel)
+	r, h, ok := s.enter(w, r, auth.ScopeSend, byChannel)
 	if !ok {
 		return
 	}
@@ -34,7 +34,7 @@ func (s *server) upload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.handle(w, r, func(w http.ResponseWriter, r *http.Request) error {
-		made, err := front.KeepFile(w, r, s.Attachments, row.ID)
+		made, err := front.KeepFile(w, r, s.Attachments, row.ID, h.Ref())
 		if err != nil {
 			return err
 		}

@@ -117,7 +117,7 @@ func refused(t testing.TB, err, want error, text string, urls ...string) {
 		return
 	}
 	kinds := 0
-	for _, kind := range []error{ErrForged, ErrExpired, ErrForeign, ErrTraversal, ErrNotFound, ErrElsewhere, ErrTooLarge, ErrType, ErrEmpty, ErrShort, ErrOwner, ErrTaken, ErrFull} {
+	for _, kind := range []error{ErrForged, ErrExpired, ErrForeign, ErrTraversal, ErrNotFound, ErrElsewhere, ErrTooLarge, ErrType, ErrEmpty, ErrShort, ErrOwner, ErrTaken, ErrTooMany, ErrFull} {
 		if errors.Is(err, kind) {
 			kinds++
 		}

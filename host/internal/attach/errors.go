@@ -21,6 +21,7 @@ var (
 	ErrShort    = errors.New("file is not whole")
 	ErrOwner    = errors.New("owner is not a url-safe key")
 	ErrTaken    = errors.New("upload is done, or under way")
+	ErrTooMany  = errors.New("too much is uploaded")
 	ErrFull     = errors.New("there is no room on the disk")
 )
 

@@ -15,10 +15,11 @@ type Claim struct {
 	Name     string // for people; may be ""
 	MimeType string // may be ""
 	Limit    int64  // in bytes, if lower than the store's; 0 = the store's
+	By       string // the key that uploads, if it has to do with it beside the owner; "" = none
 }
 
-// Put keeps the file that r holds. ErrOwner, ErrEmpty, ErrTooLarge, ErrType or
-// ErrFull if it can't be taken; after any error nothing is kept. ctx is looked at
+// Put keeps the file that r holds. ErrOwner, ErrEmpty, ErrTooLarge, ErrType,
+// ErrTooMany or ErrFull if it can't be taken; after any error nothing is kept. ctx is looked at
 // between reads: a read that hangs is for the owner of r to end.
 func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Object, error) {
 	if err := checkOwner(owner); err != nil {
@@ -35,19 +36,33 @@ func (s *Store) Put(ctx context.Context, owner string, r io.Reader, c Claim) (Ob
 	if err := s.hasRoom(0); err != nil { // how much it will be is not known
 		return Object{}, err
 	}
+	most := s.limit(c)
+	giveBack, err := s.allowed.take(most, owner, payerOf(owner, c))
+	if err != nil {
+		return Object{}, err
+	}
 	ext := extension(t)
 	p := newPlace(owner, ext)
 	s.claim(p) // always ours: the name is new
 	defer s.release(p)
-	size, err := s.receive(p, whole, s.limit(c))
-	if err != nil {
+	size, err := s.receive(p, whole, most)
+	if err != nil { // what came is paid for: to send too much is no way around the limit
 		return Object{}, err
 	}
+	giveBack(most - size)
 	m := side{MimeType: t, SizeBytes: size, Name: cleanName(c.Name, ext), CreatedAt: s.now().UTC()}
 	if err := s.publish(p, m); err != nil {
 		return Object{}, err
 	}
 	return m.object(p), nil
+}
+
+// payerOf is the key that pays beside the owner; "" = none does.
+func payerOf(owner string, c Claim) string {
+	if c.By == "" || c.By == owner {
+		return ""
+	}
+	return "key " + c.By
 }
 
 // Uploaded is an attachment as its sender is told of it. URL is signed, for a
@@ -70,6 +85,9 @@ func (s *Store) Upload(ctx context.Context, owner string, r io.Reader, c Claim) 
 
 // PutBytes is Put for what came inline, decoded.
 func (s *Store) PutBytes(ctx context.Context, owner string, b []byte, c Claim) (Object, error) {
+	if c.Limit == 0 && len(b) > 0 {
+		c.Limit = int64(len(b))
+	}
 	return s.Put(ctx, owner, bytes.NewReader(b), c)
 }
 

@@ -12,11 +12,11 @@ import (
 
 const (
 	// unnamedAge is how long an upload may wait for the message that names it.
-	unnamedAge = 24 * time.Hour
+	unnamedAge = time.Hour
 	// lendFor is how long an attachment stays that somebody is about to name:
 	// longer than any commit takes.
 	lendFor      = 10 * time.Minute
-	reclaimEvery = time.Hour
+	reclaimEvery = 20 * time.Minute
 )
 
 // Bytes is what all attachments take, as far as the last Reclaim counted and by
@@ -40,7 +40,7 @@ func (s *Store) Remove(ids []string) {
 }
 
 // Reclaim counts what all attachments take, and removes those that no message
-// names: what was uploaded a day ago and never sent, and what a crash left between
+// names: what was uploaded an hour ago and never sent, and what a crash left between
 // the end of a message and that of its attachments. It returns how many it removed.
 func (s *Store) Reclaim(ctx context.Context) (removed int, err error) {
 	changed := s.changed.Load()

@@ -51,6 +51,9 @@ func (s *Store) Reserve(owner string, c Claim, size int64) (Reservation, error) 
 	now := s.now()
 	p, expires := newPlace(owner, extension(t)), now.Add(DefaultTTL).Truncate(time.Second)
 	m := promised{Path: p.ref().Path, MimeType: t, SizeBytes: size, Name: cleanName(c.Name, extension(t)), ExpiresAt: expires.UTC()}
+	if err := s.allowed.promise(p, expires); err != nil {
+		return Reservation{}, err
+	}
 	b, err := json.Marshal(m)
 	if err == nil {
 		s.claim(p) // always ours: the name is new
@@ -58,6 +61,7 @@ func (s *Store) Reserve(owner string, c Claim, size int64) (Reservation, error) 
 		err = writeFile(s.dir, p.tempSide(), p.reserved(), b)
 	}
 	if err != nil {
+		s.allowed.kept(p)
 		return Reservation{}, fmt.Errorf("reserve attachment: %w", err)
 	}
 	return Reservation{Object: m.side(now).object(p), URL: s.sign(p.ref(), http.MethodPut, now, expires), ExpiresAt: expires}, nil
@@ -103,6 +107,9 @@ func (s *Store) complete(ctx context.Context, ref Ref, r io.Reader, size int64) 
 	if t != m.MimeType && m.MimeType != octetStream {
 		return Object{}, fmt.Errorf("%w: found %s, expected %s as reserved", ErrType, t, m.MimeType)
 	}
+	if _, err := s.allowed.take(m.SizeBytes, p.owner); err != nil {
+		return Object{}, err
+	}
 	n, err := s.receive(p, whole, m.SizeBytes)
 	if err != nil {
 		return Object{}, err
@@ -114,6 +121,7 @@ func (s *Store) complete(ctx context.Context, ref Ref, r io.Reader, size int64) 
 	if err := s.publish(p, done); err != nil {
 		return Object{}, err
 	}
+	s.allowed.kept(p)
 	_ = remove(s.dir, p.reserved()) // else Sweep's; promise sees that it is done
 	return done.object(p), nil
 }

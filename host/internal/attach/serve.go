@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
+	"time"
 )
 
 const methods = "GET, HEAD, PUT"
@@ -93,6 +95,7 @@ func Status(err error) (status int, known bool) {
 		{ErrEmpty, http.StatusBadRequest},
 		{ErrShort, http.StatusBadRequest},
 		{errBody, http.StatusBadRequest},
+		{ErrTooMany, http.StatusTooManyRequests},
 		{ErrFull, http.StatusInsufficientStorage},
 	} {
 		if errors.Is(err, known.err) {
@@ -105,6 +108,9 @@ func Status(err error) (status int, known bool) {
 // fail answers for an error behind a good token.
 func (s *Store) fail(w http.ResponseWriter, ref Ref, err error) {
 	if status, known := Status(err); known {
+		if wait := RetryAfter(err); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)))
+		}
 		answer(w, status, err.Error())
 		return
 	}

@@ -4,6 +4,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,10 @@ type Options struct {
 	Base     func() string    // the host's public url, "" if not known yet; asked at each use
 	Now      func() time.Time // nil = time.Now
 	Log      *slog.Logger     // what ServeHTTP can't tell the client; nil = slog.Default
+
+	// Burst and PerHour are how many bytes one owner, or one key, may upload at once and
+	// within an hour; 0 = DefaultBurst and DefaultPerHour.
+	Burst, PerHour int64
 
 	// Room is asked whether the disk may take so many bytes more; nil = it may.
 	Room func(bytes int64) error
@@ -87,6 +92,8 @@ type Store struct {
 
 	ofKeys atomic.Value // string: see KeysUploadTo
 
+	allowed *allowance
+
 	used    atomic.Int64 // bytes that all take
 	changed atomic.Int64 // of them, what came and went since Open
 	dirs    sync.RWMutex // held for writing while an owner's directory is removed
@@ -118,6 +125,7 @@ func Open(dataDir string, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
+	s.allowed = newAllowance(s.now, cmp.Or(o.Burst, DefaultBurst), cmp.Or(o.PerHour, DefaultPerHour))
 	var err error
 	if s.types, err = newAllowed(o.Types); err != nil {
 		return nil, err

@@ -41,6 +41,23 @@ func RoomFor(dir string, bytes int64) error {
 	return s.Room(uint64(max(0, bytes)))
 }
 
+// Of the disk uploads leave more free than messages do: a tenth, at most a gigabyte. So
+// whoever may upload can't stop messages.
+const (
+	spareOfFiles = 1 << 30
+	shareOfFiles = 10
+)
+
+// RoomForFiles is RoomFor for what is uploaded.
+func RoomForFiles(dir string, bytes int64) error {
+	s, err := In(dir)
+	if err != nil {
+		return nil //nolint:nilerr // unknown: the system tells when it is full
+	}
+	s.Spare = max(s.Spare, min(spareOfFiles, s.Total/shareOfFiles))
+	return s.Room(uint64(max(0, bytes)))
+}
+
 // Room reports ledger.ErrFull if need bytes more would leave less than is kept back.
 func (s Space) Room(need uint64) error {
 	if s.Free < s.Spare+need {

@@ -13,8 +13,8 @@ import (
 const maxUploadHead = 64 << 10
 
 // KeepFile keeps the file of a multipart form, its field file, which is read as it
-// comes. The error is a *Refusal, or the disk's.
-func KeepFile(w http.ResponseWriter, r *http.Request, files *attach.Store, owner string) (attach.Uploaded, error) {
+// comes; by is the key that brings it. The error is a *Refusal, or the disk's.
+func KeepFile(w http.ResponseWriter, r *http.Request, files *attach.Store, owner, by string) (attach.Uploaded, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, files.MaxBytes()+maxUploadHead)
 	form, err := r.MultipartReader()
 	if err != nil {
@@ -31,7 +31,9 @@ func KeepFile(w http.ResponseWriter, r *http.Request, files *attach.Store, owner
 		if part.FormName() != "file" {
 			continue // NextPart reads over it
 		}
-		made, err := files.Upload(r.Context(), owner, part, attach.Claim{Name: part.FileName(), MimeType: part.Header.Get("Content-Type")})
+		made, err := files.Upload(r.Context(), owner, part, attach.Claim{
+			Name: part.FileName(), MimeType: part.Header.Get("Content-Type"), By: by, Limit: max(0, r.ContentLength),
+		})
 		return made, uploadFault(err)
 	}
 }
@@ -45,7 +47,7 @@ func uploadFault(err error) error {
 		return BodyRefusal(err)
 	}
 	if status, ok := attach.Status(err); ok {
-		return &Refusal{Status: status, At: "body.file", Message: err.Error()}
+		return &Refusal{Status: status, At: "body.file", Message: err.Error(), Retry: attach.RetryAfter(err)}
 	}
 	return fmt.Errorf("keep attachment: %w", err)
 }

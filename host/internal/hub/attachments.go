@@ -163,6 +163,8 @@ func (a *Attachment) Upload(in *wire.Inbound) wire.UploadAck {
 		ack.ExpiresAt = r.ExpiresAt.UTC().Format(message.TimeFormat)
 	case errors.Is(err, attach.ErrTooLarge), errors.Is(err, attach.ErrType), errors.Is(err, attach.ErrEmpty):
 		ack.Error = err.Error()
+	case errors.Is(err, attach.ErrTooMany), errors.Is(err, attach.ErrFull):
+		ack.Error, ack.Retryable = err.Error(), true
 	default:
 		h.Log.Error("upload not prepared", "channel", a.channel.name(), "error", err)
 		ack.Error, ack.Retryable = "the upload could not be prepared: try again later", true

@@ -47,3 +47,37 @@ func TestEventOfHistoryIsEncoded(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 }
+
+// The more subscribers there are, the less each of them may fall behind: those who don't
+// read cost no more together.
+func TestSubscribersAreBoundedTogether(t *testing.T) {
+	var e Events
+	var readers []<-chan *Event
+	const many, size = 200, 64 << 10
+	for range many {
+		events, end := e.SubscribeTo(func(*Event) bool { return true })
+		defer end()
+		readers = append(readers, events)
+	}
+	for range allEventBytes/many/size + 1 {
+		e.publish(Event{Type: EventStreaming, Text: strings.Repeat("x", size)})
+	}
+	if n := e.Subscribers(); n != 0 {
+		t.Errorf("%d of those who don't read are left", n)
+	}
+	waiting := 0
+	for _, events := range readers {
+		waiting += len(events) * size
+	}
+	if waiting > allEventBytes {
+		t.Errorf("%d bytes wait", waiting)
+	}
+	alone, end := e.SubscribeTo(func(*Event) bool { return true })
+	defer end()
+	for range eventBytes / size {
+		e.publish(Event{Type: EventStreaming, Text: strings.Repeat("x", size)})
+	}
+	if len(alone) != eventBytes/size {
+		t.Errorf("one alone has %d events", len(alone))
+	}
+}

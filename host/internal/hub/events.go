@@ -94,6 +94,9 @@ type Events struct {
 const (
 	eventBuffer = 1024
 	eventBytes  = 4 << 20
+
+	allEventBytes   = 64 << 20  // of all subscribers: the more there are, the less each may fall behind …
+	leastEventBytes = 256 << 10 // … but as far as this
 )
 
 // subscriber knows how much waits in its channel. Events.mu guards it.
@@ -105,13 +108,14 @@ type subscriber struct {
 	bytes int               // of them together
 }
 
-// room reports whether one more event may wait in ch.
-func (s *subscriber) room(ch chan *Event, size int) bool {
+// room reports whether one more event may wait in ch, where no more than so many bytes
+// may.
+func (s *subscriber) room(ch chan *Event, size, most int) bool {
 	for waiting := len(ch); s.n > waiting; s.n-- { // what was taken meanwhile
 		s.bytes -= s.sizes[s.first]
 		s.first = (s.first + 1) % eventBuffer
 	}
-	return s.n == 0 || s.n < eventBuffer && s.bytes+size <= eventBytes
+	return s.n == 0 || s.n < eventBuffer && s.bytes+size <= most
 }
 
 // sent counts an event that waits in the channel now.
@@ -179,11 +183,12 @@ func (e *Events) publish(ev Event) {
 	size, one := ev.Size(), new(Event)
 	*one = ev
 	one.shared = new(encoded)
+	most := min(eventBytes, max(leastEventBytes, allEventBytes/max(1, len(e.subs))))
 	for ch, sub := range e.subs {
 		if sub.want == nil && ev.Type == EventStreaming || sub.want != nil && !sub.want(one) {
 			continue
 		}
-		if !sub.room(ch, size) {
+		if !sub.room(ch, size, most) {
 			e.drop(ch)
 			continue
 		}

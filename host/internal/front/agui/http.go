@@ -123,7 +123,8 @@ func runRefusal(err error) error {
 
 // upload keeps a file for messages of the key.
 func (f *Front) upload(w http.ResponseWriter, r *http.Request) error {
-	made, err := front.KeepFile(w, r, f.Attachments, holderOf(r).Ref())
+	by := holderOf(r).Ref()
+	made, err := front.KeepFile(w, r, f.Attachments, by, by)
 	if err != nil {
 		return err
 	}
