@@ -128,7 +128,7 @@ func (a *AGUI) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 		return a.begin(alive, body)
 	})
 	if err != nil {
-		return fmt.Errorf("agui: %w", err)
+		return a.secrets.of(fmt.Errorf("agui: %w", err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	err = newRun(ctx, run, r).read(&beating{resp.Body, beat})
@@ -140,7 +140,7 @@ func (a *AGUI) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	case cause != nil:
 		err = cause
 	}
-	return fmt.Errorf("agui: %w", err)
+	return a.secrets.of(fmt.Errorf("agui: %w", err))
 }
 
 // beating calls beat whenever something was read.

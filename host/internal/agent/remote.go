@@ -123,11 +123,12 @@ type remote struct {
 	tries   uint
 	first   time.Duration // before the second try
 	rest    time.Duration
+	secrets *scrubber
 }
 
 // newRemote makes what calls the agent. Close must be called.
 func newRemote(c Remote, o safehttp.Options, tries uint) *remote {
-	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip}
+	r := &remote{Remote: c, tries: tries, first: 500 * time.Millisecond, rest: restAfterTrip, secrets: newScrubber(c.Headers)}
 	o.Allow, o.Idle = c.AllowPrivate, r.MaxTurns() // else most of many turns would begin with a connection
 	r.client = safehttp.New(o)
 	r.arm()
@@ -361,11 +362,23 @@ func (r *remote) post(ctx context.Context, body io.Reader, header http.Header) (
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return resp, nil
 	}
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxWords)) // as much as it says
-	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)              // so that the connection may be used again
-	_ = resp.Body.Close()
-	words := strings.Join(strings.Fields(strings.ToValidUTF8(string(said), "\uFFFD")), " ")
-	return nil, &statusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), time.Now()), words}
+	return nil, &statusError{resp.StatusCode, retryAfter(resp.Header.Get("Retry-After"), time.Now()), r.wordsOf(resp.Body)}
+}
+
+// wordsOf reads what an agent says of its failure, and closes it.
+func (r *remote) wordsOf(body io.ReadCloser) string {
+	const most = maxWords + maxHeaderBytes // as much as it says, and room to see a secret whole
+	read, _ := io.ReadAll(io.LimitReader(body, most))
+	_, _ = io.CopyN(io.Discard, body, 4<<10) // so that the connection may be used again
+	_ = body.Close()
+	said := string(read)
+	if len(read) == most {
+		said = r.secrets.begun(said)
+	} else {
+		said = r.secrets.text(said)
+	}
+	said = strings.ToValidUTF8(said[:min(len(said), maxWords)], "\uFFFD")
+	return strings.Join(strings.Fields(said), " ")
 }
 
 // plain is an error of the network in words that name no address twice.

@@ -154,18 +154,18 @@ func (w *Webhook) Handle(ctx context.Context, t hub.Turn, r hub.Reply) error {
 	body := (&agentwire.FromHost{Type: agentwire.TypeTurn, Turn: frame}).Append(nil)
 	raw, err := try(ctx, w.remote, &t, func() ([]byte, error) { return w.ask(ctx, frame.TurnID, body) })
 	if err != nil {
-		return fmt.Errorf("webhook: %w", err)
+		return w.secrets.of(fmt.Errorf("webhook: %w", err))
 	}
 	answers, err := readAnswers(raw, t.Conversation)
 	if err != nil {
-		return fmt.Errorf("webhook: %w", &answerError{hub.Quote(err)})
+		return w.secrets.of(fmt.Errorf("webhook: %w", &answerError{hub.Quote(err)}))
 	}
 	for i, a := range answers {
 		if err := a.send(ctx, &t, r, i == len(answers)-1); err != nil {
 			if errors.Is(err, hub.ErrContent) {
 				err = hub.Quote(err)
 			}
-			return fmt.Errorf("webhook: answer %d of %d: %w", i+1, len(answers), err)
+			return w.secrets.of(fmt.Errorf("webhook: answer %d of %d: %w", i+1, len(answers), err))
 		}
 	}
 	return nil
