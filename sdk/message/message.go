@@ -67,6 +67,7 @@ const (
 	MetaText          = "text"           // string: what came beside parts that say something else
 	MetaRole          = "role"           // string: the role that another model gave
 	MetaWarnings      = "warnings"       // Problems: what was taken although it is wrong
+	MetaSentBy        = "sent_by"        // string: the person who wrote it in the console
 
 	// Of an answer to a run of a front end: which run, how long the answer took,
 	// and the message's own id. Of a user's message, the run that it began.
@@ -90,7 +91,7 @@ const (
 // hostKeys are the keys that only the host sets.
 var hostKeys = []string{
 	MetaPreviewHandle, MetaEdits, MetaDeletes, MetaReactsTo, MetaReaction, MetaRemoved, MetaPlatformID, MetaStreamed, MetaDraft, MetaLinks, MetaAction,
-	MetaNotice, MetaRepeated, MetaText, MetaRole, MetaWarnings, MetaAttachments, MetaAGUI, MetaBridle, MetaSwarm,
+	MetaNotice, MetaRepeated, MetaText, MetaRole, MetaWarnings, MetaSentBy, MetaAttachments, MetaAGUI, MetaBridle, MetaSwarm,
 }
 
 // HostKeys lists the keys that OfHost reports.

@@ -13,6 +13,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/backup"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/connlog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
@@ -27,10 +28,10 @@ type agents struct {
 
 // openAgents names the kinds of agents and makes those of the database. url is
 // where others reach the host.
-func openAgents(ctx context.Context, c config.Serve, st *sqlite.Store, h *hub.Hub, gate *auth.Gate, failures *netguard.Failures, r *agent.Roster, url string, log *slog.Logger) (*agents, error) {
+func openAgents(ctx context.Context, c config.Serve, st *sqlite.Store, h *hub.Hub, gate *auth.Gate, failures *netguard.Failures, r *agent.Roster, url string, met *connlog.Log, log *slog.Logger) (*agents, error) {
 	adopt := adopter{store: st, roster: r, hub: h, log: log}
 	a := &agents{
-		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log}),
+		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log, Note: met.Note}),
 		bridles: agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, Board: h, HostKey: c.BridleAPIKey, Adopt: adopt.bridle, Failures: failures, Log: log}),
 	}
 	r.Register("echo", agent.Kind{

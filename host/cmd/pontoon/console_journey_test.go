@@ -98,7 +98,9 @@ func TestConsoleJourney(t *testing.T) {
 	p.Accessible("channel-attached")
 
 	p.Press("Send a test message")
-	p.Is("the channel's page", "location.pathname === '/console/channels/demo' && document.getElementById('conversation_id').value === 'terminal:me'")
+	p.Is("the channel's page", "location.pathname === '/console/channels/demo' && document.getElementById('conversation_id').value === ''")
+	p.Shows("The latest is terminal:me.")
+	p.Type("conversation_id", "terminal:me")
 	p.Press("Send a test message")
 	p.Shows("Confirmed: the platform took it.")
 	python.says("Test message from Pontoon.")
@@ -106,6 +108,12 @@ func TestConsoleJourney(t *testing.T) {
 	p.Go(h.url + "/console/conversations?channel=demo")
 	p.Press("terminal:me")
 	p.Shows("echo: hello")
+	p.Shows("Written by")
+	p.Go(h.url + "/console/audit?action=message")
+	p.Shows("message.test")
+	p.Shows("terminal:me")
+	p.Go(h.url + "/console/connections?channel=demo")
+	p.Shows("attached")
 
 	p.Go(h.url + "/console/channels/demo")
 	p.Press("Rotate the token")

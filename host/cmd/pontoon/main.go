@@ -86,7 +86,7 @@ func newRoot() *cobra.Command {
 	flags.StringVar(&o.url, "url", envOr("PONTOON_URL", "http://127.0.0.1:8080"), "url of a running host (PONTOON_URL)")
 	flags.StringVar(&o.key, "key", "", "key for it (PONTOON_KEY, which keeps it out of the process list; else that of the data directory)")
 	flags.BoolVar(&o.json, "json", false, "print one JSON value and nothing else")
-	root.AddCommand(serveCommand(o), channelCommand(o), tokenCommand(o), agentCommand(o), keyCommand(o), operatorCommand(o), auditCommand(o), secretCommand(o), sendCommand(o), messagesCommand(o), searchCommand(o), framesCommand(o), whyCommand(o), deadCommand(o), renderCommand(o), adaptersCommand(o),
+	root.AddCommand(serveCommand(o), channelCommand(o), tokenCommand(o), agentCommand(o), keyCommand(o), operatorCommand(o), auditCommand(o), connectionsCommand(o), secretCommand(o), sendCommand(o), messagesCommand(o), searchCommand(o), framesCommand(o), whyCommand(o), deadCommand(o), renderCommand(o), adaptersCommand(o),
 		capabilitiesCommand(o), adapterCommand(), pluginCommand(o), statsCommand(o), doctorCommand(o), backupCommand(o), restoreCommand(o), versionCommand(), manCommand())
 	wrapArgs(root)
 	return root

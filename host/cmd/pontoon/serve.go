@@ -24,6 +24,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/bridge"
 	"github.com/pontoon-bridge/pontoon/host/internal/command"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/connlog"
 	"github.com/pontoon-bridge/pontoon/host/internal/console"
 	"github.com/pontoon-bridge/pontoon/host/internal/disk"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
@@ -127,7 +128,8 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer h.Close()
 	gate := auth.NewGate(st, nil)
 	account := newAccount(c.Data, url, st, network.failures, gate)
-	who, err := openAgents(ctx, c, st, h, gate, network.failures, roster, url, log)
+	met := connlog.New(st, log, time.Now)
+	who, err := openAgents(ctx, c, st, h, gate, network.failures, roster, url, met, log)
 	if err != nil {
 		return err
 	}
@@ -142,7 +144,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 		return err
 	}
 	defer front.close()
-	slots := bridge.New(bridge.Local(h), gate, bridge.Options{Failures: network.failures, Log: log, Frames: book(c)})
+	slots := bridge.New(bridge.Local(h), gate, bridge.Options{Failures: network.failures, Log: log, Frames: book(c), Note: met.Note})
 	plugins, err := newSupervisor(ctx, c, st, h, slots, log)
 	if err != nil {
 		return err
@@ -172,7 +174,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	defer func() { _ = account.Close() }() // the link is worthless anyway: the code dies with the process
 	hello.url, hello.link, hello.metrics = url, link, seen.url()
 	hello.print(cmd.OutOrStdout())
-	run := services{log, srv, network, st, h, gate, slots, who, front, plugins, files, seen, endStreams, ending}
+	run := services{log, srv, network, st, h, gate, slots, who, front, plugins, files, seen, met, endStreams, ending}
 	return advise(run.serve(ctx), c.Data)
 }
 
@@ -317,6 +319,7 @@ type services struct {
 	plugins    *supervisor.Supervisor
 	files      *attach.Store
 	seen       *watch
+	met        *connlog.Log
 	endStreams func() // ends the API's long answers
 	ending     *atomic.Bool
 }
@@ -347,6 +350,7 @@ func (s *services) serve(ctx context.Context) error {
 	start(&rest, "certificate", s.network.serve)
 	start(&rest, "metrics", s.seen.serve)
 	start(&rest, "statistics", s.seen.minutes.Serve)
+	start(&rest, "history of connections", s.met.Serve)
 	start(&plugins, "plugins", s.plugins.Serve)
 	start(&rest, "http", func(context.Context) error {
 		if err := s.srv.Serve(s.network.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -377,6 +381,7 @@ func (s *services) serve(ctx context.Context) error {
 	}
 	rest.Wait()
 	s.seen.minutes.Close(deadline)
+	s.met.Close(deadline)
 	s.log.Info("stopped")
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause

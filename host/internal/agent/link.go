@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/sendqueue"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
@@ -55,11 +56,13 @@ func (l *link) serve() {
 	var rest sync.WaitGroup
 	rest.Go(func() { _ = l.queue.Serve(l.conn, l.gone) }) // if it fails Read does, and says why
 	err := l.guard(l.greet)
-	if err == nil {
+	entered := err == nil
+	if entered {
 		rest.Go(func() { _ = l.guard(l.runErrands) })
 		err = l.guard(l.read)
 		l.desk.leave(l)
 	}
+	l.noteEnd(entered, err)
 	if code, why := l.queue.Closed(); code != 0 {
 		err = fmt.Errorf("closed with %d: %s", code, why)
 	}
@@ -93,17 +96,20 @@ func (l *link) greet() error {
 	}
 	hello, werr := agentwire.DecodeFromAgent(frame)
 	if werr != nil || hello.Type != agentwire.TypeHello {
-		return l.refuse(agentwire.RefusedFirstFrame)
+		if werr != nil {
+			return l.refuse(agentwire.RefusedFirstFrame, werr.Message)
+		}
+		return l.refuse(agentwire.RefusedFirstFrame, "")
 	}
 	key := l.from.Key
 	if key == "" {
 		key = hello.Key
 	}
 	if l.from.Key = ""; key == "" {
-		return l.refuse(agentwire.RefusedMissingKey)
+		return l.refuse(agentwire.RefusedMissingKey, "")
 	}
 	if l.host.Failures.Allow(l.from.Remote, netguard.AgentKeys) > 0 {
-		return l.refuse(agentwire.RefusedInvalidKey)
+		return l.refuse(agentwire.RefusedInvalidKey, "not looked at: too many wrong ones came from there")
 	}
 	ctx, cancel := context.WithTimeout(l.host.ctx, l.host.HelloTimeout)
 	defer cancel()
@@ -111,24 +117,37 @@ func (l *link) greet() error {
 	switch {
 	case errors.Is(err, auth.ErrInvalid):
 		l.host.Failures.Failed(l.from.Remote, netguard.AgentKeys, key)
-		return l.refuse(agentwire.RefusedInvalidKey)
+		l.noteKey(err)
+		return l.turnAway(agentwire.RefusedInvalidKey)
 	case err != nil:
 		l.host.Log.Error("agent's key not checked", "remote", l.from.Remote, "error", err)
 		l.shut(wire.CloseOverload, "storage unavailable")
 		return err
 	case hello.Agent != "" && hello.Agent != desk.row.Name:
-		return l.refuse(agentwire.RefusedInvalidKey)
+		return l.refuse(agentwire.RefusedInvalidKey, "the key is another agent's than hello names")
 	case !late.Stop():
 		return errLate
 	}
 	if !desk.enter(l, hello) {
 		return errRefused
 	}
+	l.host.Note(l.met(ledger.Attached))
 	l.host.Log.Info("agent connected", "agent", desk.row.Name, "remote", l.from.Remote)
 	return nil
 }
 
-func (l *link) refuse(why string) error {
+// refuse turns an agent away; detail is for the history of connections alone.
+func (l *link) refuse(why, detail string) error {
+	c := l.met(ledger.Turned)
+	if c.Code, c.Why = int(wire.CloseRefused), why; detail != "" {
+		c.Why += ": " + detail
+	}
+	l.host.Note(c)
+	return l.turnAway(why)
+}
+
+// turnAway is refuse for what is noted already.
+func (l *link) turnAway(why string) error {
 	l.host.Log.Info("agent refused", "remote", l.from.Remote, "reason", why)
 	l.send(&agentwire.FromHost{Type: agentwire.TypeHelloAck, HelloAck: &agentwire.HelloAck{Error: why}})
 	l.shut(wire.CloseRefused, why)

@@ -56,6 +56,7 @@ type SocketOptions struct {
 	Out   Outbox
 	Hub   Attendance
 	Log   *slog.Logger
+	Note  func(ledger.Connection) // adds to the history of connections; nil = nobody keeps it
 
 	Failures *netguard.Failures // counts wrong keys; nil = nobody does
 
@@ -89,6 +90,9 @@ func NewSockets(o SocketOptions) *Sockets {
 	set(&o.PingInterval, wire.PingInterval)
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
 	set(&o.Grace, SocketGrace)
+	if o.Note == nil {
+		o.Note = func(ledger.Connection) {}
+	}
 	s := &Sockets{SocketOptions: o, desks: map[int64]*Desk{}, links: map[*link]struct{}{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s

@@ -172,6 +172,7 @@ func New(ctx context.Context, o Options) http.Handler {
 	s.plugins()
 	s.secrets()
 	s.audit()
+	s.connections()
 	s.statistics()
 	s.uploads(mux)
 	s.describeEvents()

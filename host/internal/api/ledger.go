@@ -19,11 +19,13 @@ type Ledger interface {
 	ledger.Reader
 	ledger.Directory
 	Agent(ctx context.Context, ref string) (ledger.Agent, error)
+	AgentByKey(ctx context.Context, key int64) (ledger.Agent, error)
 	Agents(ctx context.Context, after int64, n int) ([]ledger.Agent, error)
 	Audit(ctx context.Context, want ledger.AuditQuery, before int64, n int) ([]ledger.Change, error)
 	AuditAfter(ctx context.Context, want ledger.AuditQuery, after int64, n int) ([]ledger.Change, error)
 	ChangesSince(ctx context.Context, subject string, version int64, n int) ([]ledger.Change, error)
 	ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Heading, error)
+	Connections(ctx context.Context, want ledger.ConnectionQuery, before int64, n int) ([]ledger.Connection, error)
 	Conversations(ctx context.Context, channels []int64, before ledger.MessageID, n int) ([]ledger.ConversationInfo, error)
 	CountDead(ctx context.Context) (ledger.DeadCounts, error)
 	CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.NewCredential, by ledger.Change) (ledger.Agent, error)

@@ -51,7 +51,7 @@ var calls = map[string]call{
 	"verify-plugin": {"manage", "/plugins/OWN-plugin/verify", "", false, 0}, "restart-plugin": {"manage", "/plugins/OWN-plugin/restart", "", false, 409},
 	"enable-plugin": {"manage", "/plugins/OWN-plugin/enable", "", false, 409}, "disable-plugin": {"manage", "/plugins/OWN-plugin/disable", "", false, 409},
 	"reload-plugins": {"manage", "/plugins/_reload", "", true, 0},
-	"list-audit":     {"admin", "/audit", "", true, 0}, "list-keys": {"admin", "/keys", "", true, 0}, "get-key": {"admin", "/keys/k-read", "", true, 0},
+	"list-audit":     {"admin", "/audit", "", true, 0}, "list-connections": {"admin", "/connections", "", true, 0}, "list-keys": {"admin", "/keys", "", true, 0}, "get-key": {"admin", "/keys/k-read", "", true, 0},
 	"create-key": {"admin", "/keys", `{"name":"made-NEW","scopes":["read"]}`, true, 0}, "delete-key": {"admin", "/keys/999", "", true, 404},
 	"get-operator": {"admin", "/operator", "", true, 404}, "rename-operator": {"admin", "/operator", `{"name":"x"}`, true, 404},
 	"set-password": {"admin", "/operator/password", `{"present":"x","password":"correct horse battery"}`, true, 404}, "link-operator": {"admin", "/operator/link", "", true, 0},

@@ -62,7 +62,25 @@ func (s *server) sendBody(ctx context.Context, row ledger.Channel, b sendBody) (
 	if err != nil {
 		return nil, err
 	}
-	return s.send(ctx, row, out)
+	who := holderOf(ctx)
+	if who.Session == 0 { // a program's: they are too many for the audit log, and say little there
+		return s.send(ctx, row, out)
+	}
+	out.Message.Meta = out.Message.Meta.With(message.MetaSentBy, who.Name)
+	return s.sendNoted(ctx, row, out, "message.send")
+}
+
+// sendNoted is send that the audit log tells of.
+func (s *server) sendNoted(ctx context.Context, row ledger.Channel, out hub.Outgoing, action string) (*body[sentBody], error) {
+	sent, err := s.send(ctx, row, out)
+	if err != nil {
+		return nil, err
+	}
+	detail := map[string]string{"message": sent.Body.ID, "conversation": clip(out.Conversation)}
+	if err := s.Store.Note(ctx, s.by(ctx, action, row.Name, detail)); err != nil { // it is sent: to refuse it now would have it sent twice
+		s.Log.Error("sent, and not in the audit log", "channel", row.Name, "message", sent.Body.ID, "error", err)
+	}
+	return sent, nil
 }
 
 func (s *server) send(ctx context.Context, row ledger.Channel, out hub.Outgoing) (*body[sentBody], error) {
@@ -186,7 +204,11 @@ func (s *server) testChannel(ctx context.Context, in *struct {
 	events, end := s.Hub.Events.Subscribe() // before it is sent, for its answer may come at once
 	defer end()
 	a, attached := s.Hub.Attached(row.Key)
-	sent, err := s.send(ctx, row, hub.Outgoing{Conversation: key, Message: message.Text("Test message from Pontoon.")})
+	test := message.Text("Test message from Pontoon.")
+	if who := holderOf(ctx); who.Session != 0 {
+		test.Meta = test.Meta.With(message.MetaSentBy, who.Name)
+	}
+	sent, err := s.sendNoted(ctx, row, hub.Outgoing{Conversation: key, Message: test}, "message.test")
 	if err != nil {
 		return nil, err
 	}

@@ -15,10 +15,24 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 )
 
 // ErrInvalid is the one answer to every credential that opens nothing.
 var ErrInvalid = errors.New("invalid token")
+
+// Dead is the ErrInvalid of a credential that is known and opens nothing any more. It is
+// for the operator: who showed it learns no more than of any other.
+type Dead struct {
+	Credential ledger.Credential
+	Why        string // revoked, expired, disabled
+}
+
+func (d *Dead) Error() string { return ErrInvalid.Error() }
+
+// Unwrap says that it is an ErrInvalid.
+func (d *Dead) Unwrap() error { return ErrInvalid }
 
 // Prefixes say what a secret is for, to people and to secret scanners.
 const (

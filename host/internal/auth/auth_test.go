@@ -206,7 +206,7 @@ func TestAdmit(t *testing.T) {
 func refused(t *testing.T, g *Gate, token string) {
 	t.Helper()
 	grant, err := g.Admit(context.Background(), token)
-	if err != ErrInvalid || grant.Token != 0 || grant.Channel.Name != "" { //nolint:errorlint // one and the same answer, not a kind of it
+	if !errors.Is(err, ErrInvalid) || err.Error() != ErrInvalid.Error() || grant.Token != 0 || grant.Channel.Name != "" { // in the same words, whatever is wrong
 		t.Errorf("%.40q: got %+v, %v, want ErrInvalid", token, grant, err)
 	}
 }

@@ -94,12 +94,27 @@ func (g *Gate) admit(ctx context.Context, kind ledger.CredentialKind, secret str
 		return c.Hash, c.Lifetime, err
 	}, func() (bool, error) { return enabled(ctx, c.Owner.Key) })
 	if err != nil {
-		return ledger.Credential{}, g.Failures.note(kind, err)
+		return ledger.Credential{}, g.Failures.note(kind, g.explain(c, err))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.used.Credentials[c.Ref()] = g.now()
 	return c, nil
+}
+
+// explain makes an error that says which credential opened nothing, if that is known.
+func (g *Gate) explain(c ledger.Credential, err error) error {
+	if c.ID == 0 || !errors.Is(err, ErrInvalid) {
+		return err
+	}
+	now, d := g.now(), &Dead{Credential: c, Why: "disabled"}
+	switch {
+	case !c.RevokedAt.IsZero():
+		d.Why = "revoked"
+	case !c.Live(now):
+		d.Why = "expired"
+	}
+	return d
 }
 
 // check compares a secret with what find says is stored of it. It is alive and its

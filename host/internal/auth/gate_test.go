@@ -26,7 +26,7 @@ func TestAdmitAgent(t *testing.T) {
 	refusedAgent := func(key string) {
 		t.Helper()
 		grant, err := g.AdmitAgent(ctx, key)
-		if err != ErrInvalid || grant.Key != 0 || grant.Agent.Name != "" { //nolint:errorlint // one and the same answer, not a kind of it
+		if !errors.Is(err, ErrInvalid) || err.Error() != ErrInvalid.Error() || grant.Key != 0 || grant.Agent.Name != "" { // in the same words, whatever is wrong
 			t.Errorf("%.40q: got %+v, %v, want ErrInvalid", key, grant, err)
 		}
 	}

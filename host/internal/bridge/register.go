@@ -28,8 +28,8 @@ func (n *Session) register() error {
 	if werr == nil && in.Type != wire.TypeRegister {
 		werr = wire.Refuse(wire.CodeUnknownType, "type: found %.64q, expected register", string(in.Type))
 	}
-	if werr != nil { // 1.0 has no place for what is wrong: the log names it
-		return n.refuse(wire.RefusedFirstFrame, "code", werr.Code, "detail", werr.Message)
+	if werr != nil {
+		return n.refuseAs(wire.RefusedFirstFrame, wire.RefusedFirstFrame, werr)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), n.slots.RegisterTimeout)
 	defer cancel()
@@ -135,14 +135,16 @@ func (n *Session) look(ctx context.Context, token string, known *pass) (*pass, e
 	if known == nil {
 		if wait := n.slots.Failures.Allow(n.from.Remote, netguard.Tokens); wait > 0 {
 			n.slots.Log.Debug("token not looked at: too many wrong ones came from there", "remote", n.from.Remote, "wait", wait)
-			return nil, n.refuse(wire.RefusedInvalidToken)
+			n.turned("token not looked at: too many wrong ones came from there")
+			return nil, n.turnAway(wire.RefusedInvalidToken, wire.RefusedInvalidToken, nil)
 		}
 		known = n.ask(ctx, token)
 	}
 	switch err := known.err; {
 	case errors.Is(err, auth.ErrInvalid):
 		n.slots.Failures.Failed(n.from.Remote, netguard.Tokens, token)
-		return nil, n.refuse(wire.RefusedInvalidToken)
+		n.noteToken(err)
+		return nil, n.turnAway(wire.RefusedInvalidToken, wire.RefusedInvalidToken, nil)
 	case err != nil:
 		n.slots.Log.Error("token not checked", "remote", n.from.Remote, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
@@ -151,17 +153,32 @@ func (n *Session) look(ctx context.Context, token string, known *pass) (*pass, e
 	return known, nil
 }
 
-// refuse ends a register. more is for the log alone, and never the token.
-func (n *Session) refuse(why string, more ...any) error { return n.refuseAs(why, why, more...) }
+// refuse ends a register.
+func (n *Session) refuse(why string) error { return n.refuseAs(why, why, nil) }
 
 // refuseRegister tells an adapter of 1.1 what is wrong with its register frame.
 func (n *Session) refuseRegister(err *wire.Error) error {
-	return n.refuseAs(wire.RefusedRegister(err), wire.RefusedFirstFrame, "code", err.Code, "detail", err.Message)
+	return n.refuseAs(wire.RefusedRegister(err), wire.RefusedFirstFrame, err)
 }
 
-// refuseAs is refuse for who is told more than the frame that closes has room for.
-func (n *Session) refuseAs(told, why string, more ...any) error {
-	n.slots.Log.Info("adapter refused", append([]any{"remote", n.from.Remote, "reason", why}, more...)...)
+// refuseAs is refuse for who is told more than the frame that closes has room for. fault is
+// for log and history alone; nil = why says all.
+func (n *Session) refuseAs(told, why string, fault *wire.Error) error {
+	noted := why
+	if fault != nil {
+		noted += ": " + fault.Message
+	}
+	n.turned(noted)
+	return n.turnAway(told, why, fault)
+}
+
+// turnAway ends a register that is noted already.
+func (n *Session) turnAway(told, why string, fault *wire.Error) error {
+	about := []any{"remote", n.from.Remote, "reason", why}
+	if fault != nil { // 1.0 has no place for what is wrong: the log names it
+		about = append(about, "code", fault.Code, "detail", fault.Message)
+	}
+	n.slots.Log.Info("adapter refused", about...)
 	_ = n.conn.Write(wire.RegisterAck{Error: told}.Append(nil))
 	_ = n.conn.Close(wire.CloseRefused, why)
 	return errors.New(why)

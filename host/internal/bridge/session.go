@@ -164,11 +164,13 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 	}
 	inbox, before, err := n.slots.inbox.Attach(ctx, row, n, info)
 	if errors.Is(err, hub.ErrOutdated) {
+		n.turned(err.Error())
 		n.slots.Log.Info("adapter refused", "remote", n.from.Remote, "reason", err)
 		_ = n.conn.Close(wire.CloseReplaced, err.Error())
 		return err
 	}
 	if err != nil {
+		n.turned("storage unavailable")
 		n.slots.Log.Error("adapter not attached", "channel", row.Name, "error", err)
 		_ = n.conn.Close(wire.CloseOverload, "storage unavailable")
 		return err
@@ -177,6 +179,7 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 		old.shut(wire.CloseReplaced, "replaced by a newer connection")
 	}
 	n.inbox, n.protocol = inbox, info.Protocol
+	n.slots.Note(n.met(ledger.Attached))
 	n.slots.Log.Info("adapter attached", "channel", row.Name, "platform", info.Platform, "protocol", info.Protocol, "remote", n.from.Remote,
 		"declared", info.Names, "effective", inbox.Caps().Names(), "metadata", string(said.Metadata))
 	return nil
@@ -379,6 +382,7 @@ func (n *Session) end(err error) {
 		n.inbox.Broken(n.lost)
 	}
 	n.recordEnd(err)
+	n.noteEnd(err)
 	if n.inbox != nil {
 		n.slots.Log.Info("adapter detached", "channel", n.place.name, "remote", n.from.Remote, "reason", err)
 	}

@@ -52,9 +52,10 @@ type Options struct {
 	RegisterTimeout time.Duration
 	PingInterval    time.Duration
 	SilenceTimeout  time.Duration
-	MaxSessions     int                // connections, registered or not
-	Failures        *netguard.Failures // counts wrong tokens; nil = nobody does
-	Frames          *framelog.Book     // keeps the last frames of each channel; nil = none are kept
+	MaxSessions     int                     // connections, registered or not
+	Failures        *netguard.Failures      // counts wrong tokens; nil = nobody does
+	Frames          *framelog.Book          // keeps the last frames of each channel; nil = none are kept
+	Note            func(ledger.Connection) // adds to the history of connections; nil = nobody keeps it
 	Log             *slog.Logger
 }
 
@@ -69,6 +70,9 @@ func (o *Options) defaults() {
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
+	}
+	if o.Note == nil {
+		o.Note = func(ledger.Connection) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -159,6 +159,7 @@ var actions = []struct {
 	{"channel", []string{"create", "update", "delete"}},
 	{"token", []string{"rotate", "revoke"}},
 	{"dead", []string{"replay"}},
+	{"message", []string{"send", "test"}},
 	{"agent", []string{"create", "update", "delete", "key.rotate", "key.revoke"}},
 	{"plugin", []string{"enable", "disable", "restart"}},
 	{"plugins", []string{"reload"}},

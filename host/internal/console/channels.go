@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
@@ -277,9 +278,9 @@ func (c *console) testChannel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in := map[string]string{}
-	if to := sent.Get("conversation_id"); to != "" {
-		in["conversation_id"] = to
+	in := map[string]string{"conversation_id": sent.Get("conversation_id")}
+	if strings.TrimSpace(in["conversation_id"]) == "" { // people read it: nobody is written to who was not named
+		return c.refused(w, r, "test", in, &Problem{Status: http.StatusUnprocessableEntity, Errors: []Fault{{"body.conversation_id", "name the conversation that it goes to"}}})
 	}
 	var out tested
 	if err := c.call(r, http.MethodPost, join([]string{"channels", r.PathValue("id"), "test"}), in, &out); err != nil {
@@ -364,7 +365,7 @@ func testHint(v channelView) string {
 	if v.Latest == "" {
 		return "There is none yet. Type one that the adapter knows, or write to it from the platform first."
 	}
-	return "The latest one, unless you type another."
+	return "People may read it there. The latest is " + clip(v.Latest, 80) + "."
 }
 
 // testBusy says what is waited for meanwhile.

@@ -98,6 +98,7 @@ func (c *console) routes() *routes {
 	c.account(mux)
 	c.access(mux)
 	c.audit(mux)
+	c.connections(mux)
 	c.pictures(mux)
 	mux.HandleFunc(Path, c.page(func(http.ResponseWriter, *http.Request) error {
 		return &Problem{Status: http.StatusNotFound, Title: "No such page", Detail: "The page has moved, or what it showed is deleted."}

@@ -105,6 +105,7 @@ func (b bubble) marks() []pair {
 	add(message.MetaDeletes, "Takes back", "message ")
 	add(message.MetaAction, "Pressed", "")
 	add(message.MetaRole, "Role", "")
+	add(message.MetaSentBy, "Written by", "")
 	add(message.MetaStage, "Stage", "")
 	if b.Metadata.String("mode") == "tool" {
 		out = append(out, pair{"Of a tool", "not said by a person: it starts no turn"})

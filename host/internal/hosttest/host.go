@@ -61,6 +61,9 @@ func Start(t *testing.T, change ...func(*Setup)) *Host {
 	if s.Gate != nil {
 		admits = s.Gate(h.Gate)
 	}
+	if w != nil {
+		s.Bridge.Note = w.met.Note
+	}
 	h.Slots = bridge.New(bridge.Local(h.Hub), admits, s.Bridge)
 	o := api.Options{
 		Store: h.Store, Attachments: h.Files, Hub: h.Hub, Slots: h.Slots, Agents: h.Roster, Keys: keys, Gate: h.Gate,

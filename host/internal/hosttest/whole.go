@@ -12,6 +12,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/config"
+	"github.com/pontoon-bridge/pontoon/host/internal/connlog"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
@@ -31,6 +32,7 @@ type whole struct {
 	runs     *agui.Front
 	plugins  *supervisor.Supervisor
 	account  *auth.Account
+	met      *connlog.Log
 }
 
 // prepare is what a store and sessions need from the beginning.
@@ -53,8 +55,8 @@ func (s *Setup) prepare(roster *agent.Roster) {
 
 // openWhole makes what must be there before agents are made of rows.
 func (h *Host) openWhole(log *slog.Logger) *whole {
-	w := &whole{failures: netguard.NewFailures(nil)}
-	w.sockets = agent.NewSockets(agent.SocketOptions{Store: h.Store, Door: h.Gate, Out: h.Hub, Hub: h.Hub, Failures: w.failures, Log: log})
+	w := &whole{failures: netguard.NewFailures(nil), met: connlog.New(h.Store, log, time.Now)}
+	w.sockets = agent.NewSockets(agent.SocketOptions{Store: h.Store, Door: h.Gate, Out: h.Hub, Hub: h.Hub, Failures: w.failures, Log: log, Note: w.met.Note})
 	h.Roster.Register(agent.SocketKind, w.sockets.Kind())
 	return w
 }
@@ -94,7 +96,7 @@ func (w *whole) surface(h *Host, log *slog.Logger, next http.Handler) http.Handl
 
 // services are what runs beside gate and slots.
 func (w *whole) services(h *Host) []func(context.Context) error {
-	return []func(context.Context) error{h.Store.Serve, h.Files.Serve, w.sockets.Serve, w.plugins.Serve}
+	return []func(context.Context) error{h.Store.Serve, h.Files.Serve, w.sockets.Serve, w.plugins.Serve, w.met.Serve}
 }
 
 // close ends what clients wait for.

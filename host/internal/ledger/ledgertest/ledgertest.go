@@ -18,6 +18,8 @@ type Engine interface {
 	ledger.Reader
 	ledger.Directory
 	Conversation(ctx context.Context, t *ledger.Tail, key string) (ledger.Recall, error)
+	AddConnections(ctx context.Context, lines []ledger.Connection) error
+	Connections(ctx context.Context, want ledger.ConnectionQuery, before int64, n int) ([]ledger.Connection, error)
 	CountPending(ctx context.Context, channel int64) (int64, error)
 	Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error)
 	Unanswered(ctx context.Context) ([]ledger.OpenMessage, error)
@@ -57,6 +59,7 @@ func Run(t *testing.T, kept func(t testing.TB) Kept) {
 		{"removed", removed},
 		{"pages", pages},
 		{"cursors", cursors},
+		{"connections", connections},
 		{"compare and set", compareAndSet},
 		{"directory", directory},
 	} {

@@ -75,6 +75,9 @@ func (b *broom) sweep(ctx context.Context) {
 				if err := b.sweepOld(ctx); err != nil && ctx.Err() == nil {
 					b.log.Warn("old messages not deleted", "error", err)
 				}
+				if err := b.sweepConnections(ctx); err != nil && ctx.Err() == nil {
+					b.log.Warn("old history of connections not deleted", "error", err)
+				}
 			}
 			if b.max > 0 && now.Sub(size) >= sizeEvery {
 				size = now

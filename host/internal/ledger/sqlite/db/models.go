@@ -55,6 +55,20 @@ type Channel struct {
 	Version            int64
 }
 
+type Connection struct {
+	ID         int64
+	Kind       string
+	Owner      int64
+	What       int64
+	At         int64
+	Latest     int64
+	Count      int64
+	Remote     string
+	Credential int64
+	Code       int64
+	Why        string
+}
+
 type Conversation struct {
 	ID      int64
 	Channel int64

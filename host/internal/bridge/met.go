@@ -1,0 +1,55 @@
+package bridge
+
+import (
+	"errors"
+
+	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
+)
+
+// met is a line of the history of connections about the session.
+func (n *Session) met(what ledger.Meeting) ledger.Connection {
+	of := n.place.channel
+	if n.from.Channel != nil {
+		of = n.from.Channel.Key
+	}
+	return ledger.Connection{Owner: ledger.OfChannel(of), What: what, Remote: n.from.Remote, Credential: n.place.token}
+}
+
+// turned notes that the adapter was not let in.
+func (n *Session) turned(why string) {
+	c := n.met(ledger.Turned)
+	c.Code, c.Why = int(wire.CloseRefused), why
+	n.slots.Note(c)
+}
+
+// noteToken is turned for a token that opens nothing; err is the gate's.
+func (n *Session) noteToken(err error) {
+	c := n.met(ledger.Turned)
+	c.Code, c.Why = int(wire.CloseRefused), "the token is none of this host's"
+	if dead := new(auth.Dead); errors.As(err, &dead) {
+		c.Owner, c.Credential, c.Why = dead.Credential.Owner, dead.Credential.ID, "the token is "+dead.Why
+		if dead.Why == "disabled" {
+			c.Why = "the channel is disabled"
+		}
+	}
+	n.slots.Note(c)
+}
+
+// noteEnd notes why an adapter left, or that it never said who it is.
+func (n *Session) noteEnd(err error) {
+	if n.inbox == nil {
+		if errors.Is(err, errLate) {
+			n.turned(errLate.Error())
+		}
+		return
+	}
+	c := n.met(ledger.Left)
+	if n.code != 0 { // nobody writes it any more
+		c.Code, c.Why = int(n.code), n.why
+	} else if err != nil {
+		c.Why = err.Error()
+	}
+	n.slots.Note(c)
+}
