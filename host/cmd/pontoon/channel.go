@@ -53,7 +53,7 @@ func channelCommand(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{Use: "channel", Short: "Manage channels", Args: cobra.NoArgs, RunE: helpOnly}
 	cmd.AddCommand(channelCreate(o), channelUpdate(o), channelList(o), channelTest(o),
 		channelGet(o, "show NAME", "Show a channel"),
-		channelSwitch(o, "enable", "Let adapters in", true), channelSwitch(o, "disable", "Put the adapter out and let none in", false),
+		channelSwitch(o, "enable", "Let adapters attach", true), channelSwitch(o, "disable", "Disconnect the adapter, and refuse new ones", false),
 		&cobra.Command{
 			Use: "delete NAME", Short: "Delete a channel with its tokens and messages", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {

@@ -157,8 +157,8 @@ func TestCLIKeySource(t *testing.T) {
 		want string
 	}{
 		"errNoFile": {empty, nil, filepath.Join(dir, "admin.key") + " is not there"},
-		"errFlag":   {empty, []string{"--key", "pnk_no"}, "it is that of --key"},
-		"errEnv":    {append(empty, "PONTOON_KEY=pnk_no"), nil, "it is that of PONTOON_KEY"},
+		"errFlag":   {empty, []string{"--key", "pnk_no"}, "the key of --key was used"},
+		"errEnv":    {append(empty, "PONTOON_KEY=pnk_no"), nil, "the key of PONTOON_KEY was used"},
 	} {
 		r := runCommand(t, c.env, "", append([]string{"channel", "list"}, c.args...)...)
 		if r.code != 1 || r.out != "" || strings.Contains(r.err, "pnk_no") {

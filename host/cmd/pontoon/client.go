@@ -49,14 +49,14 @@ func (o *clientOptions) client() (*client, error) {
 // findKey looks for the key where it may be. None is no error yet: a host that is not
 // there must be named first.
 func (o *clientOptions) findKey(c *client) (err error) {
-	if c.key, c.from = o.key, "it is that of --key"; c.key != "" {
+	if c.key, c.from = o.key, "the key of --key was used"; c.key != "" {
 		return nil
 	}
-	if c.key, c.from = os.Getenv("PONTOON_KEY"), "it is that of PONTOON_KEY"; c.key != "" {
+	if c.key, c.from = os.Getenv("PONTOON_KEY"), "the key of PONTOON_KEY was used"; c.key != "" {
 		return nil
 	}
 	file := filepath.Join(o.data, auth.KeyFile)
-	c.from = "it is that of " + file
+	c.from = "the key of " + file + " was used"
 	if c.key, err = auth.ReadKey(o.data); errors.Is(err, os.ErrNotExist) {
 		c.from = "none was given: " + file + " is not there; say with --data where the host's data directory is, or give a key by --key or PONTOON_KEY"
 		return nil

@@ -18,7 +18,7 @@ import (
 // pieces are the routes that show no page: parts of pages, and streams.
 var pieces = []string{
 	"GET /console/live", "GET /console/channels/{id}/attached", "GET /console/channels/{channel}/frames/live", "GET /console/conversations/{channel}/live",
-	"GET /console/pictures/charts", "GET /console/plugins/{name}/lines", "GET /console/session",
+	"GET /console/metrics/charts", "GET /console/plugins/{name}/lines", "GET /console/session",
 	"GET /console/dead/{id}/{act}", // leads to the message's story
 }
 
@@ -111,7 +111,7 @@ func TestConsolePages(t *testing.T) {
 		"plugin-quarantined": "plugins/broken", "agents": "agents", "agent": "agents/helper", "agent-webhook": "agents/hook", "agent-edit": "agents/hook/edit",
 		"agent-new": "agents/new?kind=websocket", "agent-new-webhook": "agents/new?kind=webhook", "conversations": "conversations", "found": "conversations?q=hello",
 		"conversation": "conversations/support?c=" + url.QueryEscape("room/1"), "message": "messages/" + message, "dead-letters": "dead", "account": "account", "missing": "no-such-page",
-		"pictures": "pictures", "pictures-day": "pictures?window=day&channel=support", "access": "access", "key": "access/" + key.ID, "audit": "audit", "audit-filtered": "audit?action=key",
+		"metrics": "metrics", "metrics-day": "metrics?window=day&channel=support", "access": "access", "key": "access/" + key.ID, "audit": "audit", "audit-filtered": "audit?action=key",
 		"channel-disable": "channels/support/disable", "token-revoke": "channels/support/tokens/" + tokens.Tokens[0].ID + "/revoke",
 		"agent-key-revoke": "agents/helper/keys/" + keys.Keys[0].ID + "/revoke",
 		"frames-support":   "channels/support/frames", "replay-ask": "dead/replay?channel=doubtful", "replay": "dead/replays/" + replay.ID,

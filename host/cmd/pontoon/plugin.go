@@ -35,8 +35,8 @@ func pluginCommand(o *clientOptions) *cobra.Command {
 	cmd := &cobra.Command{Use: "plugin", Short: "Manage the adapters that the host runs", Args: cobra.NoArgs, RunE: helpOnly}
 	cmd.AddCommand(pluginList(o), pluginLogs(o), pluginReload(o), pluginHash(o), pluginVerify(o),
 		pluginOperate(o, "restart", "Stop and start a plugin, also out of quarantine"),
-		pluginOperate(o, "enable", "Start a plugin, for good"),
-		pluginOperate(o, "disable", "Stop a plugin, for good"))
+		pluginOperate(o, "enable", "Start a plugin, also after restarts"),
+		pluginOperate(o, "disable", "Stop a plugin, also after restarts"))
 	return cmd
 }
 

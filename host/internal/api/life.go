@@ -126,7 +126,7 @@ func (s *server) whyNoFrames(e ledger.Entry, tried bool) string {
 	case e.Direction == ledger.In:
 		return "none can be told apart: what adapters send carries no id of the host; the channel's frames show the newest"
 	}
-	return fmt.Sprintf("none is kept, and so not when it was written: of a channel only the newest %d frames are, in memory, and adapters of protocol 1.0 get no ids to tell them by", framelog.Most)
+	return fmt.Sprintf("none is kept: the host keeps the newest %d frames of a channel, in memory, and frames for adapters of protocol 1.0 have no id by which to find them", framelog.Most)
 }
 
 // lifeOf tells a message's life: what was written down of it and when frames of it

@@ -112,8 +112,8 @@ func (s *server) plugins() {
 		do    func(context.Context, string) error
 	}{
 		"restart": {"Stop and start a plugin, also out of quarantine", func(_ context.Context, name string) error { return s.Plugins.Restart(name) }},
-		"enable":  {"Start a plugin, for good", s.Plugins.Enable},
-		"disable": {"Stop a plugin, for good", s.Plugins.Disable},
+		"enable":  {"Start a plugin, also after restarts", s.Plugins.Enable},
+		"disable": {"Stop a plugin, also after restarts", s.Plugins.Disable},
 	} {
 		huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("POST", "/plugins/{name}/"+verb, verb+"-plugin", op.about, 200, 404, 409)), s.operatePlugin(verb, op.do))
 	}

@@ -229,7 +229,7 @@ const testWait = 5 * time.Second
 func (t *testBody) await(ctx context.Context, events <-chan *hub.Event) {
 	late := time.NewTimer(testWait)
 	defer late.Stop()
-	t.Detail = "Not confirmed within " + testWait.String() + ": it may still be."
+	t.Detail = "Not confirmed within " + testWait.String() + ": the platform may still confirm it."
 	for {
 		select {
 		case e, ok := <-events:

@@ -82,7 +82,7 @@ func (c *console) askRevoke(w http.ResponseWriter, r *http.Request, what, before
 	for _, t := range list {
 		if t.ID == id {
 			v.Title, q.Back, q.Verb = "Revoke "+before+t.Hint+"?", v.Above[1], "Revoke the "+what
-			q.Does = "The " + what + " opens nothing any more, from now on and for good."
+			q.Does = "The " + what + " stops working now. It cannot be brought back."
 			c.show(w, r, http.StatusOK, v, askPage(q))
 			return nil
 		}

@@ -64,12 +64,12 @@ func TestChartsInBrowser(t *testing.T) {
 	p.Do(emulation.SetTimezoneOverride("Asia/Kolkata"))
 	eachView(func(width int64, dark bool) {
 		p.View(width, 900, dark)
-		p.Go(srv.URL + Path + "pictures?channel=a")
+		p.Go(srv.URL + Path + "metrics?channel=a")
 		p.Is("times are the browser's", `document.querySelector(".chart [data-clock]").textContent.includes("45")`) // 11:15 UTC is 16:45 there
 		p.Is("it names the zone", `/Kolkata|Calcutta/.test(document.querySelector("[data-zone]").textContent)`)
 		fits(t, p, "charts", width, dark)
 	})
-	for _, page := range []string{"", "pictures", "channels/a", "dead", "dead/replays/r"} {
+	for _, page := range []string{"", "metrics", "channels/a", "dead", "dead/replays/r"} {
 		eachView(func(width int64, dark bool) {
 			p.View(width, 900, dark)
 			p.Go(srv.URL + Path + page)
@@ -77,7 +77,7 @@ func TestChartsInBrowser(t *testing.T) {
 			fits(t, p, "beside-"+strings.ReplaceAll(page, "/", "-"), width, dark)
 		})
 	}
-	p.Go(srv.URL + Path + "pictures?channel=a")
+	p.Go(srv.URL + Path + "metrics?channel=a")
 	p.JS(nil, `document.querySelector(".chart-table summary").click()`)
 	p.JS(nil, `(c => { c.dataset.old = "yes"; htmx.ajax("GET", c.getAttribute("hx-get"), {target: ".charts", swap: "outerHTML"}); return true })(document.querySelector(".charts"))`)
 	p.Is("the charts are shown anew", `!document.querySelector(".charts").dataset.old`)

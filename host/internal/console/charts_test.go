@@ -184,7 +184,7 @@ func TestCharts(t *testing.T) {
 	}
 	for _, want := range []string{
 		`<title id="chart-messages-title">Messages per minute</title>`, "2026-03-04 11:07 to 12:07 UTC: received ",
-		`data-clock="2026-03-04T11:15:00Z">11:15</text>`, "<th scope=\"col\">Longest queue</th>", `hx-trigger="every 60s"`, "pictures?channel=a&amp;window=day",
+		`data-clock="2026-03-04T11:15:00Z">11:15</text>`, "<th scope=\"col\">Longest queue</th>", `hx-trigger="every 60s"`, "metrics?channel=a&amp;window=day",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not in\n%s", want, page)
@@ -235,14 +235,14 @@ func TestPicturesPage(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
-	code, text := page(Path + "pictures?channel=a&window=day")
+	code, text := page(Path + "metrics?channel=a&window=day")
 	if code != http.StatusOK || !strings.Contains(text, `<option value="a" selected>`) || !strings.Contains(text, `<option value="day" selected>`) {
 		t.Errorf("%d %s", code, text)
 	}
-	if code, text := page(Path + "pictures/charts?channel=a&window=day"); code != http.StatusOK || strings.Contains(text, "<html") {
+	if code, text := page(Path + "metrics/charts?channel=a&window=day"); code != http.StatusOK || strings.Contains(text, "<html") {
 		t.Errorf("%d %s", code, text)
 	}
-	if code, text := page(Path + "pictures?window=year"); code != http.StatusUnprocessableEntity || !strings.Contains(text, "expected hour or day") {
+	if code, text := page(Path + "metrics?window=year"); code != http.StatusUnprocessableEntity || !strings.Contains(text, "expected hour or day") {
 		t.Errorf("%d %s", code, text)
 	}
 	if asked[0] != "/api/v1/statistics?channel=a&window=day" {

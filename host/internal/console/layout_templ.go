@@ -37,7 +37,7 @@ const (
 	navConnections   = "Connections"
 	navPlugins       = "Plugins"
 	navAgents        = "Agents"
-	navPictures      = "Pictures"
+	navMetrics       = "Metrics"
 	navAccess        = "Access"
 	navAudit         = "Audit"
 )
@@ -47,7 +47,7 @@ var menu = []struct {
 	Apart            bool // a group begins
 }{
 	{navOverview, Path, "home", false},
-	{navPictures, Path + "pictures", "chart", false},
+	{navMetrics, Path + "metrics", "chart", false},
 	{navConversations, Path + "conversations", "talk", true},
 	{navDead, Path + "dead", "letter", false},
 	{navChannels, Path + "channels", "channel", true},

@@ -14,8 +14,8 @@ const (
 )
 
 func (c *console) pictures(mux *routes) {
-	mux.HandleFunc("GET "+Path+"pictures", c.page(c.showPictures))
-	mux.HandleFunc("GET "+Path+"pictures/charts", c.page(c.refreshCharts))
+	mux.HandleFunc("GET "+Path+"metrics", c.page(c.showPictures))
+	mux.HandleFunc("GET "+Path+"metrics/charts", c.page(c.refreshCharts))
 }
 
 // statistics are what charts shows: of a channel, or of all for "".
@@ -33,7 +33,7 @@ func statQuery(channel, window string) string {
 
 // picturesAt is where the pictures of a channel, or of all for "", are.
 func picturesAt(channel, window string) string {
-	return Path + "pictures?" + statQuery(channel, window)
+	return Path + "metrics?" + statQuery(channel, window)
 }
 
 // asked reads which pictures are wanted; of what, the API checks.
@@ -55,7 +55,7 @@ func (c *console) showPictures(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.show(w, r, http.StatusOK, view{Title: "Pictures", Nav: navPictures}, picturesPage(list.Channels, s))
+	c.show(w, r, http.StatusOK, view{Title: "Metrics", Nav: navMetrics}, picturesPage(list.Channels, s))
 	return nil
 }
 

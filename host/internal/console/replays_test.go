@@ -89,8 +89,8 @@ func TestBrief(t *testing.T) {
 	if err := brief(s, true).Render(t.Context(), &full); err != nil {
 		t.Fatal(err)
 	}
-	if text := full.String(); strings.Count(text, `role="img"`) != 4 || !strings.Contains(text, `hx-get="/console/pictures/charts?brief=1&amp;channel=a&amp;window=hour"`) ||
-		!strings.Contains(text, "pictures?channel=a&amp;window=day") || strings.Contains(text, "style=") {
+	if text := full.String(); strings.Count(text, `role="img"`) != 4 || !strings.Contains(text, `hx-get="/console/metrics/charts?brief=1&amp;channel=a&amp;window=hour"`) ||
+		!strings.Contains(text, "metrics?channel=a&amp;window=day") || strings.Contains(text, "style=") {
 		t.Errorf("found\n%s", text)
 	}
 	s.Channel, s.Total = "", api.StatPoint{}

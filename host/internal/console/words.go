@@ -27,7 +27,7 @@ var states = map[string]saying{
 // reasons explains every ledger.Reason.
 var reasons = map[string]saying{
 	"adapter_not_attached": {"No adapter", "No adapter was attached, and the channel keeps no queue.", "Attach an adapter, or turn the channel's queue on; then replay it.", fault},
-	"rejected":             {"Refused", "The platform refused it for good, as the adapter says.", "Mend what it names, then replay it.", fault},
+	"rejected":             {"Refused", "The platform refused it, and would refuse it again, as the adapter says.", "Mend what it names, then replay it.", fault},
 	"queue_full":           {"Queue full", "As many messages as the channel allows were waiting already.", "Find out why the adapter does not take them, or raise the channel's queue length; then replay it.", fault},
 	"unknown_outcome":      {"Outcome unknown", "It broke off half-way: the platform may have shown the message.", "Look at the platform first. A replay may show it a second time.", warning},
 	"retries_exhausted":    {"Gave up", "The adapter refused it for now, again and again, as often as the channel allows.", "When the platform takes messages again, replay it.", fault},
@@ -46,7 +46,7 @@ var happenings = map[string]string{
 	"agent failed":    "The agent failed",
 	"agent late":      "The agent did not answer in time",
 	"ambiguous":       "The adapter can't say what became of it",
-	"refused":         "The adapter refused it for good",
+	"refused":         "The adapter refused it, and would refuse it again",
 	"refused for now": "The adapter refused it for now: it is tried again later",
 	"session lost":    "The adapter's connection ended before it answered: it waits to be sent again",
 	"sent once more":  "Sent once more, since the adapter did not answer",
