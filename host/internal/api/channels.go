@@ -64,7 +64,13 @@ type Health struct {
 	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
 	WaitingTurns   int     `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
 	Repeated       uint64  `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
-	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
+	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message, which a refusal does not; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
+	Confirmed      uint64  `json:"confirmed" doc:"Messages since the host began that an adapter confirmed"`
+	Refused        uint64  `json:"refused" doc:"Messages since the host began that an adapter refused, for now or for good; one that is tried again counts each time"`
+	RecentWords    int     `json:"recent_words" doc:"How many of the adapter's newest words on messages are known, at most 20"`
+	RecentRefusals int     `json:"recent_refusals" doc:"How many of them refuse"`
+	LastRefusedAt  *Time   `json:"last_refused_at" nullable:"true" doc:"When an adapter last refused a message; null = not since the host began"`
+	LastRefusal    string  `json:"last_refusal,omitempty" doc:"What it said then"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -385,7 +391,12 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key)}
+	said := s.Hub.Said(r.Key)
+	h := Health{
+		Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
+		Confirmed: said.Confirmed, Refused: said.Refused, LastRefusedAt: when(said.RefusedAt), LastRefusal: said.Why,
+	}
+	h.RecentWords, h.RecentRefusals = said.Recent()
 	if id := last.LastIn; id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}
@@ -394,11 +405,9 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	} else {
 		h.LastSentAt = when(last.Sent)
 	}
-	acked := s.Hub.LastAck(r.Key)
-	if acked.IsZero() {
-		acked = last.Delivered
+	if h.LastAckAt = when(said.ConfirmedAt); h.LastAckAt == nil {
+		h.LastAckAt = when(last.Delivered)
 	}
-	h.LastAckAt = when(acked)
 	return Channel{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
 		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: channelTag(r),

@@ -132,12 +132,44 @@ func conditionOf(c api.Channel, a *api.Adapter, now time.Time) condition {
 		return condition{warning, "no adapter", "Messages for it wait in the queue."}
 	case !h.Attached:
 		return condition{warning, "no adapter", "Messages for it are refused, since it has no queue."}
+	case refuses(h) >= refusesMuch && h.RecentWords >= enoughWords:
+		return condition{fault, "refusing", refusalWords(h)}
 	case h.AgentAway:
-		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. Messages for it wait."}
+		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. " + waitingTurns(h)}
+	case refuses(h) >= refusesSome:
+		return condition{warning, "refuses some", refusalWords(h)}
 	case a != nil:
 		return condition{good, "attached", "Heard " + span(now.Sub(a.LastFrameAt.Time)) + " ago."}
 	}
 	return condition{good, "attached", ""}
+}
+
+// Of an adapter's newest words on messages: what share of refusals is some and what is
+// much, and how many words tell that it is much.
+const (
+	refusesSome = 0.1
+	refusesMuch = 0.5
+	enoughWords = 5
+)
+
+// refuses is what share of the newest messages the adapter refused.
+func refuses(h api.Health) float64 {
+	return float64(h.RecentRefusals) / float64(max(h.RecentWords, 1))
+}
+
+func refusalWords(h api.Health) string {
+	if h.RecentWords == 1 {
+		return "It refused the last message."
+	}
+	return fmt.Sprintf("It refused %d of the last %d messages.", h.RecentRefusals, h.RecentWords)
+}
+
+// waitingTurns says how many messages wait for an agent that is away.
+func waitingTurns(h api.Health) string {
+	if h.WaitingTurns == 0 {
+		return "No message waits for it yet."
+	}
+	return count(h.WaitingTurns, "message waits", "messages wait") + " for it."
 }
 
 // span is a duration as people say it.

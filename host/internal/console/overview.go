@@ -117,7 +117,8 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 		if row.Adapter != nil {
 			attached++
 			v.Attached = v.Attached || row.Kind == "bridge"
-		} else if row.Kind == "bridge" && row.Is.Tone == warning {
+		}
+		if row.Is.Word != "agent away" && (row.Kind == "bridge" || row.Adapter != nil) && (row.Is.Tone == warning || row.Is.Tone == fault) { // agents and processes are listed themselves
 			v.Concerns = append(v.Concerns, concern{row.Is, "Channel " + row.Name, where("channels", row.Name)})
 		}
 	}

@@ -408,7 +408,7 @@ func brief(s api.Statistics, anew bool) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if silent(s.Total) {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<p class=\"chart-none soft\">No message came or went in the last hour, up to the minute that runs now: what does is drawn here when the minute is over.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 41, "<p class=\"chart-none soft\">No message came or went in the last hour.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

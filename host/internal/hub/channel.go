@@ -43,8 +43,7 @@ type locked struct {
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          *list.List // of *conversation, least recently used first; nil = there was none yet
-	lastAck       time.Time
-	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
+	tally         *Tally     // nil = nothing happened yet, as in most channels of a large host
 
 	outbox outbox
 	queue  queue

@@ -311,18 +311,6 @@ func (h *Hub) Attached(key int64) (Summary, bool) {
 	return a.summary(), true
 }
 
-// LastAck is when an adapter of the channel last confirmed a message; zero =
-// never in this process (what was before, ledger.Ends tell).
-func (h *Hub) LastAck(key int64) time.Time {
-	c := h.known(key)
-	if c == nil {
-		return time.Time{}
-	}
-	ch := c.lock()
-	defer ch.unlock()
-	return ch.lastAck
-}
-
 // LastSent is when a message of the channel was last written to an adapter;
 // zero = never in this process.
 func (h *Hub) LastSent(key int64) time.Time {
