@@ -19,6 +19,7 @@ import (
 // lifeView is a message with what happened to it, as the commands print it.
 type lifeView struct {
 	Channel string
+	DiedAt  *time.Time `json:"died_at"`
 	Message messageView
 	Life    []struct {
 		At     time.Time
@@ -78,7 +79,7 @@ func deadCommand(o *clientOptions) *cobra.Command {
 func deadListCommand(o *clientOptions) *cobra.Command {
 	var channel, reason string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List dead letters, the last that died first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFlags(checkReason(reason)); err != nil {
 				return err
@@ -98,7 +99,7 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 				for _, d := range v.DeadLetters {
 					m := d.Message
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.Direction, d.Channel, clean(m.Conversation), m.State, m.Reason,
-						m.TS.Local().Format(time.DateTime), shorten(clean(unsigned(m.Text))))
+						ago(d.DiedAt), shorten(clean(unsigned(m.Text))))
 				}
 			})
 		},

@@ -27,7 +27,7 @@ type Ledger interface {
 	Conversations(ctx context.Context, channels []int64, before ledger.MessageID, n int) ([]ledger.ConversationInfo, error)
 	CountDead(ctx context.Context) (ledger.DeadCounts, error)
 	CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.NewCredential, by ledger.Change) (ledger.Agent, error)
-	Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Heading, error)
+	Dead(ctx context.Context, channel int64, why ledger.Reason, behind ledger.Death, n int) ([]ledger.DeadHeading, error)
 	DeleteAgent(ctx context.Context, a ledger.Agent, by ledger.Change) error
 	DeleteSecret(ctx context.Context, name string, by ledger.Change) error
 	DeleteSession(ctx context.Context, id int64, by ledger.Change) error

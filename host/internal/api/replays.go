@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -52,11 +53,11 @@ func (s *server) replays() {
 	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("DELETE", "/dead-letters/replays/{replay}", "stop-replay", "Stop a replay of many dead letters: those that it did not come to stay where they are", 204, 404)), s.stopReplay)
 }
 
-// letters are the newest dead letters of a channel, or of those that are there for
+// letters are the last dead letters of a channel, or of those that are there for
 // who makes the request, oldest first.
 func (s *server) letters(ctx context.Context, channel int64) ([]hub.Letter, error) {
 	var all []hub.Letter
-	for next := ledger.MessageID(0); ; {
+	for next := (ledger.Death{}); ; {
 		page, after, err := s.dead(ctx, channel, "", next, 500)
 		if err != nil {
 			return nil, err
@@ -64,11 +65,11 @@ func (s *server) letters(ctx context.Context, channel int64) ([]hub.Letter, erro
 		for _, e := range page {
 			all = append(all, hub.Letter{ID: e.ID, Channel: e.Channel})
 		}
-		if next = after; next == 0 || len(all) >= maxReplay {
+		if next = after; next.ID == 0 || len(all) >= maxReplay {
 			break
 		}
 	}
-	slices.Reverse(all) // in the order that they came
+	slices.SortFunc(all, func(a, b hub.Letter) int { return cmp.Compare(a.ID, b.ID) }) // in the order that they were written in
 	return all, nil
 }
 

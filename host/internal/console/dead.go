@@ -100,7 +100,7 @@ func (c *console) showDead(w http.ResponseWriter, r *http.Request) error {
 		page.Refusals = append(page.Refusals, why)
 	}
 	c.show(w, r, http.StatusOK, view{
-		Title: "Dead letters", Nav: navDead, Lead: "Messages that failed or expired, the newest first. Nothing is lost: each can be replayed.",
+		Title: "Dead letters", Nav: navDead, Lead: "Messages that failed or expired, the last that did first. Nothing is lost: each can be replayed.",
 	}, deadPage(page))
 	return nil
 }
