@@ -186,6 +186,8 @@ func deadCountCommand(o *clientOptions) *cobra.Command {
 type replayView struct {
 	ID, State, Why        string
 	Total, Replayed, Left int
+	Waiting, Arrived      int
+	DeadAgain             int `json:"dead_again"`
 }
 
 // How often a replay is asked how far it is, and how often that is said.
@@ -271,6 +273,7 @@ func deadReplayCommand(o *clientOptions) *cobra.Command {
 			}
 			return show(cmd, o, raw, func(w io.Writer, v replayView) {
 				fmt.Fprintf(w, "%d sent again, %d could not be\n", v.Replayed, v.Left)
+				fmt.Fprintf(w, "of those sent: %d arrived, %d wait, %d failed or expired again\n", v.Arrived, v.Waiting, v.DeadAgain)
 				if v.Why != "" {
 					fmt.Fprintln(w, "the last of them: "+v.Why)
 				}

@@ -19,10 +19,13 @@ type Replay struct {
 	ID        string `json:"id"`
 	ChannelID string `json:"channel_id,omitempty" doc:"Whose dead letters; empty = all channels'"`
 	Channel   string `json:"channel,omitempty"`
-	State     string `json:"state" enum:"running,done,stopped"`
+	State     string `json:"state" enum:"running,done,stopped" doc:"done = all are on their way, or left; what became of them waiting, arrived and dead_again tell, also later"`
 	Total     int    `json:"total" doc:"How many it is to replay"`
 	Replayed  int    `json:"replayed" doc:"How many are on their way again"`
 	Left      int    `json:"left" doc:"How many could not be, such as those of a channel without adapter and queue"`
+	Waiting   int    `json:"waiting" doc:"Of those on their way: how many wait for the adapter or the agent, or for its word"`
+	Arrived   int    `json:"arrived" doc:"Of those on their way: how many were delivered, written to an adapter that can't confirm, or handled by the agent"`
+	DeadAgain int    `json:"dead_again" doc:"Of those on their way: how many failed or expired again"`
 	Why       string `json:"why,omitempty" doc:"Why the last that is left could not be"`
 	Began     Time   `json:"began_at"`
 	Ended     *Time  `json:"ended_at" nullable:"true"`
@@ -205,7 +208,7 @@ func (s *server) seenReplay(ctx context.Context, r hub.Replaying) (Replay, error
 }
 
 func (s *server) showReplay(r hub.Replaying, row ledger.Channel) Replay {
-	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Began: timeOf(r.Began)}
+	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Waiting: r.Waiting, Arrived: r.Arrived, DeadAgain: r.Dead, Began: timeOf(r.Began)}
 	if !r.Ended.IsZero() {
 		out.State, out.Ended = "done", when(r.Ended)
 		if r.Stopped {

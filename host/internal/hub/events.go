@@ -220,6 +220,11 @@ func (h *Hub) created(c *Channel, conv *conversation, in ledger.Row, out []ledge
 
 // stateChanged publishes a message's new state.
 func (ch *locked) stateChanged(conv *conversation, id ledger.MessageID, s ledger.State, why ledger.Reason) {
+	if s == ledger.Sent && ch.taker().acked() { // its adapter is still to say what became of it
+		ch.c.hub.replayings.moved(id, ledger.Queued)
+	} else {
+		ch.c.hub.replayings.moved(id, s)
+	}
 	ch.c.hub.Events.publish(Event{Type: EventState, ChannelID: ch.policy.ID, ChannelName: ch.policy.Name, Conversation: conv.Key, ID: id, State: s, Reason: why})
 }
 
