@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -57,6 +58,7 @@ type Channel struct {
 type Health struct {
 	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
 	Attached       bool    `json:"attached"`
+	LastAttachedAt *Time   `json:"last_attached_at" nullable:"true" doc:"When an adapter was last attached; after a restart when one last came with a token of the channel. null = one is, or none ever was"`
 	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
 	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
 	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
@@ -386,6 +388,12 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	_, attached := s.Hub.Attached(r.Key)
+	var seen *Time
+	if !attached {
+		if seen, err = s.lastSeen(ctx, r); err != nil {
+			return Channel{}, s.fault(err, "channel "+r.Name)
+		}
+	}
 	since, away := s.Hub.AgentAway(r.Agent)
 	waiting, err := s.Hub.Waiting(ctx, r.Key)
 	if err != nil {
@@ -393,7 +401,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	}
 	said := s.Hub.Said(r.Key)
 	h := Health{
-		Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
+		Process: s.process(r), Attached: attached, LastAttachedAt: seen, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
 		Confirmed: said.Confirmed, Refused: said.Refused, LastRefusedAt: when(said.RefusedAt), LastRefusal: said.Why,
 	}
 	h.RecentWords, h.RecentRefusals = said.Recent()
@@ -412,6 +420,22 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
 		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: channelTag(r),
 	}, nil
+}
+
+// lastSeen is when the channel's last adapter left, or in a process before came with one of
+// its tokens; nil = none ever came.
+func (s *server) lastSeen(ctx context.Context, r ledger.Channel) (*Time, error) {
+	if left := s.Hub.Left(r.Key); !left.IsZero() || r.Kind != kindBridge {
+		return when(left), nil
+	}
+	list, err := s.Store.Credentials(ctx, ledger.OfChannel(r.Key), 0, maxListed)
+	var last time.Time
+	for _, c := range list {
+		if c.LastUsedAt.After(last) {
+			last = c.LastUsedAt
+		}
+	}
+	return when(last), err
 }
 
 // by is the audit line of a change that the request of ctx makes; detail must hold

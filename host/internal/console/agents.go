@@ -40,9 +40,9 @@ func agentCondition(a api.Agent) condition {
 	case !a.Enabled:
 		return condition{idle, "disabled", "Nobody can ask it."}
 	case a.Away && a.AwaySince == nil:
-		return condition{waiting, "away", "It has not come yet. Messages for it wait."}
+		return condition{waiting, "away", "It has not come yet. " + waitingTurns(a.Waiting)}
 	case a.Away:
-		return condition{warning, "away", "It can't be asked. Messages for it wait."}
+		return condition{warning, "away", "It can't be asked. " + waitingTurns(a.Waiting)}
 	case a.Turns.Failing:
 		return condition{fault, "failing", fmt.Sprintf("It failed its last %d turns.", a.Turns.FailedInRow)}
 	case a.Turns.FailedInRow > 0:

@@ -126,7 +126,7 @@ func conditionOf(c api.Channel, a *api.Adapter, now time.Time) condition {
 		return condition{about, "starting", "Its process has been started and has not attached yet."}
 	case c.Kind == "agui" || c.Kind == "bridle":
 		return condition{about, "built in", "Clients come and go by themselves; no adapter is needed."}
-	case !h.Attached && h.LastInboundAt == nil && h.LastSentAt == nil:
+	case !h.Attached && h.LastAttachedAt == nil && h.LastInboundAt == nil && h.LastSentAt == nil:
 		return condition{waiting, "waiting", "No adapter has used it yet."}
 	case !h.Attached && c.Queue:
 		return condition{warning, "no adapter", "Messages for it wait in the queue."}
@@ -135,7 +135,7 @@ func conditionOf(c api.Channel, a *api.Adapter, now time.Time) condition {
 	case refuses(h) >= refusesMuch && h.RecentWords >= enoughWords:
 		return condition{fault, "refusing", refusalWords(h)}
 	case h.AgentAway:
-		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. " + waitingTurns(h)}
+		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. " + waitingTurns(h.WaitingTurns)}
 	case refuses(h) >= refusesSome:
 		return condition{warning, "refuses some", refusalWords(h)}
 	case a != nil:
@@ -165,11 +165,11 @@ func refusalWords(h api.Health) string {
 }
 
 // waitingTurns says how many messages wait for an agent that is away.
-func waitingTurns(h api.Health) string {
-	if h.WaitingTurns == 0 {
+func waitingTurns(n int) string {
+	if n == 0 {
 		return "No message waits for it yet."
 	}
-	return count(h.WaitingTurns, "message waits", "messages wait") + " for it."
+	return count(n, "message waits", "messages wait") + " for it."
 }
 
 // span is a duration as people say it.

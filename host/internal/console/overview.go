@@ -95,7 +95,7 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 		}
 		if a.Away && a.Enabled {
 			away[a.Name] = true
-			v.Concerns = append(v.Concerns, concern{condition{warning, "away", "It can't be asked. Messages for it wait."}, "Agent " + a.Name, where("agents", a.Name)})
+			v.Concerns = append(v.Concerns, concern{agentCondition(a), "Agent " + a.Name, where("agents", a.Name)})
 		}
 	}
 	for _, p := range plugins {
@@ -103,9 +103,10 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 			v.Concerns = append(v.Concerns, concern{pluginCondition(p), "Plugin " + p.Name, where("plugins", p.Name)})
 		}
 	}
-	attached, slots, waits := 0, 0, 0
+	attached, slots, waits, turns := 0, 0, 0, 0
 	for _, row := range rows {
 		waits += row.Health.QueueLength
+		turns += row.Health.WaitingTurns
 		v.Spoken = v.Spoken || row.Health.LastInboundAt != nil
 		if row.Kind == "bridge" {
 			v.Begun = true
@@ -125,7 +126,7 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 	v.Tiles = []tile{
 		attachedTile(attached, slots),
 		{Name: "Agents away", Value: strconv.Itoa(len(away)), Note: "of " + plural(len(agents), "agent"), Tone: worse(len(away) > 0, warning), Href: Path + "agents"},
-		{Name: "Waiting", Value: strconv.Itoa(waits), Note: "messages in queues", Tone: worse(waits > 0, about), Href: Path + "channels"},
+		{Name: "Waiting", Value: strconv.Itoa(waits + turns), Note: waitsWhere(waits, turns), Tone: worse(waits+turns > 0, about), Href: Path + "channels"},
 		{Name: "Dead letters", Value: counted(dead.Total, dead.Complete), Note: "failed or expired", Tone: worse(dead.Total > 0, fault), Href: Path + "dead"},
 	}
 	if len(plugins) > 0 {
@@ -134,6 +135,14 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 	slices.SortStableFunc(rows, func(a, b channelRow) int { return urgency(a.Is.Tone) - urgency(b.Is.Tone) })
 	v.Rows, v.More = rows[:min(len(rows), mostRows)], more || len(rows) > mostRows
 	return v
+}
+
+// waitsWhere says for what messages wait.
+func waitsWhere(queued, turns int) string {
+	if turns == 0 {
+		return "messages in queues"
+	}
+	return fmt.Sprintf("messages: %d in queues, %d for agents", queued, turns)
 }
 
 func attachedTile(attached, slots int) tile {

@@ -31,6 +31,9 @@ func (c *console) pluginPages(mux *routes) {
 func pluginCondition(p api.Plugin) condition {
 	switch p.State {
 	case "running":
+		if !p.Health.Attached && p.Health.LastAttachedAt != nil {
+			return condition{warning, "running", "It runs, and is not attached any more."}
+		}
 		if !p.Health.Attached {
 			return condition{about, "running", "It runs, and has not attached yet."}
 		}

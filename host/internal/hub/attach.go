@@ -136,7 +136,7 @@ func (a *Attachment) Detach() {
 	left := ch.takeBack(a)
 	current := ch.attached == a
 	if current {
-		ch.attached = nil
+		ch.attached, ch.left = nil, time.Now()
 	}
 	ch.returned(left)
 	row := ch.policy.Channel

@@ -43,6 +43,7 @@ type locked struct {
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          *list.List // of *conversation, least recently used first; nil = there was none yet
+	left          time.Time  // when the last adapter that is not attached any more went; zero = none did in this process
 	tally         *Tally     // nil = nothing happened yet, as in most channels of a large host
 
 	outbox outbox

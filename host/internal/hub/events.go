@@ -316,6 +316,17 @@ func (h *Hub) Attached(key int64) (Summary, bool) {
 	return a.summary(), true
 }
 
+// Left is when the last adapter of a channel went; zero = none did in this process.
+func (h *Hub) Left(key int64) time.Time {
+	c := h.known(key)
+	if c == nil {
+		return time.Time{}
+	}
+	ch := c.lock()
+	defer ch.unlock()
+	return ch.left
+}
+
 // LastSent is when a message of the channel was last written to an adapter;
 // zero = never in this process.
 func (h *Hub) LastSent(key int64) time.Time {
