@@ -50,6 +50,7 @@ type Channel struct {
 	RetentionDays      int                `json:"retention_days" doc:"How long messages are kept; 0 = for ever"`
 	RateLimit          int                `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 	Health             Health             `json:"health"`
+	Adapter            *Adapter           `json:"adapter,omitempty" doc:"Who is attached; absent = nobody, or the channel is a front end"`
 	CreatedAt          Time               `json:"created_at"`
 	ETag               string             `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 }
@@ -119,6 +120,7 @@ type body[T any] struct{ Body T }
 func (s *server) channels() {
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/_kinds", "list-kinds", "Kinds of channels", 200)), s.listKinds)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422)), s.listChannels)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/_summary", "summarize-channels", "What all channels together are like, and those that want somebody", 200, 422)), s.summarize)
 	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422)), s.createChannel)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404)), s.getChannel)
 	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change fields of a channel, beside whoever changes others of them; takes effect immediately", 200, 400, 404, 409, 412, 422)), s.updateChannel)
@@ -138,22 +140,33 @@ type channelList struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
-func (s *server) listChannels(ctx context.Context, in *Page) (*body[channelList], error) {
+func (s *server) listChannels(ctx context.Context, in *struct {
+	Page
+	Query   string `query:"q" maxLength:"64" doc:"Only those whose name has this in it"`
+	Agent   string `query:"agent" maxLength:"64" doc:"Only those that are routed to this agent"`
+	Trouble bool   `query:"trouble" doc:"Only those that want somebody: see their health"`
+}) (*body[channelList], error) {
 	after, err := in.after()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.visible(ctx, after, in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "channels")
-	}
-	out := channelList{Channels: make([]Channel, len(rows))}
-	for i, r := range rows {
-		if out.Channels[i], err = s.show(ctx, r); err != nil {
-			return nil, err
+	out := channelList{Channels: []Channel{}}
+	err = s.eachChannel(ctx, after, func(r ledger.Channel) (enough bool, err error) {
+		if !strings.Contains(r.Name, strings.ToLower(in.Query)) || in.Agent != "" && r.Agent != in.Agent {
+			return false, nil
 		}
+		c, err := s.show(ctx, r)
+		if err != nil || in.Trouble && c.Trouble() == NoTrouble {
+			return false, err
+		}
+		out.Channels = append(out.Channels, c)
+		after = r.Key
+		return len(out.Channels) == in.Limit, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	out.NextCursor = in.next(len(rows), func() int64 { return rows[len(rows)-1].Key })
+	out.NextCursor = in.next(len(out.Channels), func() int64 { return after })
 	return &body[channelList]{out}, nil
 }
 
@@ -387,7 +400,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	_, attached := s.Hub.Attached(r.Key)
+	adapter, attached := s.Hub.Attached(r.Key)
 	var seen *Time
 	if !attached {
 		if seen, err = s.lastSeen(ctx, r); err != nil {
@@ -416,8 +429,14 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if h.LastAckAt = when(said.ConfirmedAt); h.LastAckAt == nil {
 		h.LastAckAt = when(last.Delivered)
 	}
+	var is *Adapter
+	if attached && s.end(r) == nil { // a front end has none
+		a := showAdapter(r.ID, r.Name, adapter)
+		is = &a
+	}
 	return Channel{
-		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
+		Adapter: is,
+		ID:      r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
 		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: channelTag(r),
 	}, nil
 }
@@ -428,12 +447,18 @@ func (s *server) lastSeen(ctx context.Context, r ledger.Channel) (*Time, error) 
 	if left := s.Hub.Left(r.Key); !left.IsZero() || r.Kind != kindBridge {
 		return when(left), nil
 	}
+	if known, ok := s.came.Load(r.Key); ok { // who comes from now on, the hub knows
+		return known.(*Time), nil
+	}
 	list, err := s.Store.Credentials(ctx, ledger.OfChannel(r.Key), 0, maxListed)
 	var last time.Time
 	for _, c := range list {
 		if c.LastUsedAt.After(last) {
 			last = c.LastUsedAt
 		}
+	}
+	if err == nil {
+		s.came.Store(r.Key, when(last))
 	}
 	return when(last), err
 }

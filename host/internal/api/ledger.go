@@ -22,6 +22,7 @@ type Ledger interface {
 	Agents(ctx context.Context, after int64, n int) ([]ledger.Agent, error)
 	Audit(ctx context.Context, want ledger.AuditQuery, before int64, n int) ([]ledger.Change, error)
 	AuditAfter(ctx context.Context, want ledger.AuditQuery, after int64, n int) ([]ledger.Change, error)
+	ChannelsByAgent(ctx context.Context) (map[string]int, error)
 	ChangesSince(ctx context.Context, subject string, version int64, n int) ([]ledger.Change, error)
 	ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Heading, error)
 	Conversations(ctx context.Context, channels []int64, before ledger.MessageID, n int) ([]ledger.ConversationInfo, error)

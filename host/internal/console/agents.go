@@ -29,12 +29,6 @@ type kindList struct {
 	Kinds []api.AgentKind `json:"kinds"`
 }
 
-// agentRow is an agent with the channels that are routed to it.
-type agentRow struct {
-	api.Agent
-	Channels []string
-}
-
 func agentCondition(a api.Agent) condition {
 	switch {
 	case !a.Enabled:
@@ -55,42 +49,21 @@ func agentCondition(a api.Agent) condition {
 	return condition{good, "there", "It is connected."}
 }
 
-func (c *console) agentRows(r *http.Request, list []api.Agent) ([]agentRow, error) {
-	channels, err := get[channelList](c, r, "channels"+most)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]agentRow, len(list))
-	for i, a := range list {
-		rows[i].Agent = a
-		for _, ch := range channels.Channels {
-			if ch.Agent == a.Name {
-				rows[i].Channels = append(rows[i].Channels, ch.Name)
-			}
-		}
-	}
-	return rows, nil
-}
-
 func (c *console) listAgents(w http.ResponseWriter, r *http.Request) error {
 	list, err := get[agentList](c, r, "agents"+page(r))
-	if err != nil {
-		return err
-	}
-	rows, err := c.agentRows(r, list.Agents)
 	if err != nil {
 		return err
 	}
 	c.show(w, r, http.StatusOK, view{
 		Title: "Agents", Nav: navAgents, Lead: "Who answers. A channel is routed to one; a conversation may choose another.",
 		Actions: button(Path+"agents/new", "plus", "New agent", ""),
-	}, agentsPage(rows, r.URL, list.Next))
+	}, agentsPage(list.Agents, r.URL, list.Next))
 	return nil
 }
 
 // agentView is the page of one agent.
 type agentView struct {
-	agentRow
+	api.Agent
 	Kind    api.AgentKind
 	Keys    []api.Token
 	Host    place
@@ -131,11 +104,7 @@ func (c *console) loadAgent(r *http.Request) (agentView, error) {
 	if err != nil {
 		return agentView{}, err
 	}
-	rows, err := c.agentRows(r, []api.Agent{a})
-	if err != nil {
-		return agentView{}, err
-	}
-	v := agentView{agentRow: rows[0], Host: c.place()}
+	v := agentView{Agent: a, Host: c.place()}
 	if v.Kind, err = c.kindOf(r, a.Kind); err != nil {
 		return v, err
 	}

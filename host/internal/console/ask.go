@@ -16,27 +16,15 @@ type question struct {
 }
 
 // attachedNow says who would be cut off.
-func attachedNow(row channelRow, after string) string {
+func attachedNow(row api.Channel, after string) string {
 	if row.Adapter == nil {
 		return "No adapter is attached now."
 	}
 	return "Attached now: " + clip(row.Adapter.Platform, 100) + " by " + row.Adapter.Transport + " from " + row.Adapter.Remote + ". " + after
 }
 
-func (c *console) askRow(r *http.Request) (channelRow, error) {
-	ch, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
-	if err != nil {
-		return channelRow{}, err
-	}
-	rows, err := c.channelRows(r, []api.Channel{ch}, api.DeadCounts{Complete: true}) // their number is not shown
-	if err != nil {
-		return channelRow{}, err
-	}
-	return rows[0], nil
-}
-
 func (c *console) askDisable(w http.ResponseWriter, r *http.Request) error {
-	row, err := c.askRow(r)
+	row, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -49,7 +37,7 @@ func (c *console) askDisable(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *console) askRevokeToken(w http.ResponseWriter, r *http.Request) error {
-	row, err := c.askRow(r)
+	row, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
 	if err != nil {
 		return err
 	}

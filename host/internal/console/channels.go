@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
@@ -33,14 +34,19 @@ func (c *console) channels(mux *routes) {
 // channelRow is a channel with what a list says of it.
 type channelRow struct {
 	api.Channel
-	Adapter *api.Adapter // nil = none is attached
-	Is      condition
-	Dead    int64
-	More    bool // there are more dead letters than were counted
+	Is   condition
+	Dead int64
+	More bool // there are more dead letters than were counted
 }
 
 func (c *console) listChannels(w http.ResponseWriter, r *http.Request) error {
-	list, err := get[channelList](c, r, "channels"+page(r))
+	q := r.URL.Query()
+	f := channelFilter{strings.TrimSpace(q.Get("q")), q.Get("agent"), q.Get("trouble") != ""}
+	trouble := ""
+	if f.Trouble {
+		trouble = "true"
+	}
+	list, err := get[channelList](c, r, "channels"+listQuery(r, "50", "q", f.Query, "agent", f.Agent, "trouble", trouble))
 	if err != nil {
 		return err
 	}
@@ -48,35 +54,30 @@ func (c *console) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.channelRows(r, list.Channels, dead)
-	if err != nil {
-		return err
-	}
 	c.show(w, r, http.StatusOK, view{
 		Title: "Channels", Nav: navChannels, Lead: "A channel is a slot for one adapter: who may attach, who answers, and what happens to messages meanwhile.",
 		Actions: button(Path+"channels/new", "plus", "New channel", ""),
-	}, channelsPage(rows, r.URL, list.Next))
+	}, channelsPage(f, c.channelRows(list.Channels, dead), r.URL, list.Next))
 	return nil
 }
 
-// channelRows joins channels with who is attached and what failed.
-func (c *console) channelRows(r *http.Request, list []api.Channel, dead api.DeadCounts) ([]channelRow, error) {
-	adapters, err := get[adapterList](c, r, "adapters"+most)
-	if err != nil {
-		return nil, err
-	}
-	attached := map[string]*api.Adapter{}
-	for i := range adapters.Adapters {
-		attached[adapters.Adapters[i].ChannelID] = &adapters.Adapters[i]
-	}
+// channelRows joins channels with what failed.
+func (c *console) channelRows(list []api.Channel, dead api.DeadCounts) []channelRow {
 	failed := deadOf(dead)
 	rows := make([]channelRow, len(list))
 	for i, ch := range list {
-		a := attached[ch.ID]
-		rows[i] = channelRow{ch, a, conditionOf(ch, a, c.Now()), failed[ch.ID], !dead.Complete}
+		rows[i] = channelRow{ch, conditionOf(ch, c.Now()), failed[ch.ID], !dead.Complete}
 	}
-	return rows, nil
+	return rows
 }
+
+// channelFilter is which channels the page lists.
+type channelFilter struct {
+	Query, Agent string
+	Trouble      bool // only those that want somebody
+}
+
+func (f channelFilter) any() bool { return f.Query != "" || f.Agent != "" || f.Trouble }
 
 // channelView is the page of one channel.
 type channelView struct {
@@ -149,11 +150,7 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 	if err != nil {
 		return channelView{}, err
 	}
-	rows, err := c.channelRows(r, []api.Channel{ch}, letters)
-	if err != nil {
-		return channelView{}, err
-	}
-	v := channelView{channelRow: rows[0], Letters: letters, Host: c.place(), Now: c.Now()}
+	v := channelView{channelRow: c.channelRows([]api.Channel{ch}, letters)[0], Letters: letters, Host: c.place(), Now: c.Now()}
 	if v.Stats, err = c.statistics(r, ch.Name, windowHour); err != nil {
 		return v, err
 	}
@@ -183,21 +180,6 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 
 // hasTokens reports whether adapters of the channel bring a token.
 func hasTokens(ch api.Channel) bool { return ch.Kind == "bridge" }
-
-// adapterOf is the adapter that is attached to a channel, by the channel's id or name;
-// nil = none is.
-func (c *console) adapterOf(r *http.Request, channel string) (*api.Adapter, error) {
-	list, err := get[adapterList](c, r, "adapters"+most)
-	if err != nil {
-		return nil, err
-	}
-	for i, a := range list.Adapters {
-		if a.ChannelID == channel || a.Channel == channel {
-			return &list.Adapters[i], nil
-		}
-	}
-	return nil, nil
-}
 
 func (c *console) showChannel(w http.ResponseWriter, r *http.Request) error {
 	v, err := c.loadChannel(r)
@@ -250,11 +232,7 @@ func (c *console) showAttached(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.channelRows(r, []api.Channel{ch}, api.DeadCounts{Complete: true}) // their number is not shown
-	if err != nil {
-		return err
-	}
-	c.part(w, r, attachedPart(rows[0]))
+	c.part(w, r, attachedPart(ch))
 	return nil
 }
 

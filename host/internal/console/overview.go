@@ -34,7 +34,7 @@ type overviewView struct {
 }
 
 func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
-	list, err := get[channelList](c, r, "channels"+most)
+	all, err := get[api.ChannelSummary](c, r, "channels", "_summary?limit="+strconv.Itoa(mostRows))
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.channelRows(r, list.Channels, letters)
-	if err != nil {
-		return err
-	}
-	agents, err := get[agentList](c, r, "agents"+most)
+	agents, err := c.allAgents(r)
 	if err != nil {
 		return err
 	}
@@ -62,7 +58,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := newOverview(rows, agents.Agents, plugins.Plugins, letters, list.Next != "")
+	v := newOverview(all, c.channelRows(all.First, letters), agents, plugins.Plugins, letters)
 	v.Failed, v.Stats = dead.DeadLetters, stats
 	c.show(w, r, http.StatusOK, view{Title: "Overview", Nav: navOverview}, overview(v))
 	return nil
@@ -83,57 +79,51 @@ const mostRows = 12
 // mostProblems is how many dead letters it lists.
 const mostProblems = 5
 
-func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, dead api.DeadCounts, more bool) overviewView {
-	v := overviewView{}
-	away := map[string]bool{}
+func newOverview(all api.ChannelSummary, rows []channelRow, agents []api.Agent, plugins []api.Plugin, dead api.DeadCounts) overviewView {
+	v := overviewView{
+		Rows: rows, More: all.Channels > len(rows), Begun: all.Bridges > 0, Attached: all.BridgesTaken > 0, Spoken: all.Spoken > 0,
+	}
+	away := 0
 	for _, a := range agents {
-		if is := agentCondition(a); a.Enabled && !a.Away && a.Turns.FailedInRow > 0 {
-			if f := a.Turns.LastFailure; f != nil {
-				is.Why += fmt.Sprintf(" %s: %.200s", reasons[f.Reason].Word, f.Detail)
-			}
-			v.Concerns = append(v.Concerns, concern{is, "Agent " + a.Name, where("agents", a.Name)})
+		is := agentCondition(a)
+		if !a.Enabled || !a.Away && a.Turns.FailedInRow == 0 {
+			continue
 		}
-		if a.Away && a.Enabled {
-			away[a.Name] = true
-			v.Concerns = append(v.Concerns, concern{agentCondition(a), "Agent " + a.Name, where("agents", a.Name)})
+		if a.Away {
+			away++
+		} else if f := a.Turns.LastFailure; f != nil {
+			is.Why += fmt.Sprintf(" %s: %.200s", reasons[f.Reason].Word, f.Detail)
 		}
+		v.Concerns = append(v.Concerns, concern{is, "Agent " + a.Name, where("agents", a.Name)})
 	}
 	for _, p := range plugins {
 		if p.State == "quarantined" || p.State == "backoff" {
 			v.Concerns = append(v.Concerns, concern{pluginCondition(p), "Plugin " + p.Name, where("plugins", p.Name)})
 		}
 	}
-	attached, slots, waits, turns := 0, 0, 0, 0
+	shown := 0
 	for _, row := range rows {
-		waits += row.Health.QueueLength
-		turns += row.Health.WaitingTurns
-		v.Spoken = v.Spoken || row.Health.LastInboundAt != nil
-		if row.Kind == "bridge" {
-			v.Begun = true
-		}
-		if row.Kind != "bridge" && row.Kind != "plugin" || !row.Enabled {
+		switch row.Trouble() {
+		case api.NoTrouble:
 			continue
-		}
-		slots++
-		if row.Adapter != nil {
-			attached++
-			v.Attached = v.Attached || row.Kind == "bridge"
-		}
-		if row.Is.Word != "agent away" && (row.Kind == "bridge" || row.Adapter != nil) && (row.Is.Tone == warning || row.Is.Tone == fault) { // agents and processes are listed themselves
+		case api.Quarantined, api.Restarting, api.AgentAway: // processes and agents are listed themselves
+		default:
 			v.Concerns = append(v.Concerns, concern{row.Is, "Channel " + row.Name, where("channels", row.Name)})
 		}
+		shown++
+	}
+	if more := all.Troubled - shown; more > 0 {
+		v.Concerns = append(v.Concerns, concern{condition{warning, "more", "They are listed by themselves."}, plural(more, "more channel"), Path + "channels?trouble=true"})
 	}
 	v.Tiles = []tile{
-		attachedTile(attached, slots),
-		{Name: "Agents away", Value: strconv.Itoa(len(away)), Note: "of " + plural(len(agents), "agent"), Tone: worse(len(away) > 0, warning), Href: Path + "agents"},
-		{Name: "Waiting", Value: strconv.Itoa(waits + turns), Note: waitsWhere(waits, turns), Tone: worse(waits+turns > 0, about), Href: Path + "channels"},
+		attachedTile(all.Attached, all.Slots),
+		{Name: "Agents away", Value: strconv.Itoa(away), Note: "of " + plural(len(agents), "agent"), Tone: worse(away > 0, warning), Href: Path + "agents"},
+		{Name: "Waiting", Value: strconv.Itoa(all.QueueLength + all.WaitingTurns), Note: waitsWhere(all.QueueLength, all.WaitingTurns), Tone: worse(all.QueueLength+all.WaitingTurns > 0, about), Href: Path + "channels"},
 		{Name: "Dead letters", Value: counted(dead.Total, dead.Complete), Note: "failed or expired", Tone: worse(dead.Total > 0, fault), Href: Path + "dead"},
 	}
 	if len(plugins) > 0 {
 		v.Tiles = slices.Insert(v.Tiles, 1, pluginTile(plugins))
 	}
-	slices.SortStableFunc(rows, func(a, b channelRow) int { return urgency(a.Is.Tone) - urgency(b.Is.Tone) })
-	v.Rows, v.More = rows[:min(len(rows), mostRows)], more || len(rows) > mostRows
 	return v
 }
 
@@ -197,6 +187,3 @@ func counted(n int64, complete bool) string {
 	}
 	return digits(n) + "+"
 }
-
-// urgency orders tones: what wants somebody first.
-func urgency(t tone) int { return slices.Index([]tone{fault, warning, about, waiting, good, idle}, t) }

@@ -25,11 +25,7 @@ func (c *console) showStory(w http.ResponseWriter, r *http.Request) error {
 	if page.Of, err = get[api.Channel](c, r, "channels", life.ChannelID); err != nil {
 		return err
 	}
-	a, err := c.adapterOf(r, page.Of.Name)
-	if err != nil {
-		return err
-	}
-	page.Next, page.Replays = c.nextStep(page.Of, a, life), replayable(life.Message)
+	page.Next, page.Replays = c.nextStep(page.Of, life), replayable(life.Message)
 	c.show(w, r, http.StatusOK, view{
 		Title: "Message " + life.Message.ID, Nav: navConversations, Above: [2]string{"Conversation", talkPath(life.Channel, life.Message.ConversationID)},
 		State: storyState(page), Actions: storyActions(page),
@@ -53,7 +49,7 @@ type nextStep struct {
 	After  string
 }
 
-func (c *console) nextStep(ch api.Channel, a *api.Adapter, life api.Life) nextStep {
+func (c *console) nextStep(ch api.Channel, life api.Life) nextStep {
 	m := life.Message
 	until := api.Time{Time: waitsFrom(life).Add(ttlOf(ch))}
 	waits := func(before, after string) nextStep {
@@ -74,7 +70,7 @@ func (c *console) nextStep(ch api.Channel, a *api.Adapter, life api.Life) nextSt
 	case m.State == "received" && ch.Health.AgentAway:
 		return waits("The channel's agent is away: it waits until the agent is back, and at most until", ". Then it fails.")
 	case m.State == "sent":
-		return nextStep{Before: sentTo(a)}
+		return nextStep{Before: sentTo(ch.Adapter)}
 	}
 	return nextStep{Before: wordsFor(m).Next}
 }
