@@ -178,6 +178,9 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 	return v, nil
 }
 
+// hasAdapters reports whether adapters attach to the channel: to a front end none do.
+func hasAdapters(ch api.Channel) bool { return ch.Kind == "bridge" || ch.Kind == "plugin" }
+
 // hasTokens reports whether adapters of the channel bring a token.
 func hasTokens(ch api.Channel) bool { return ch.Kind == "bridge" }
 

@@ -12,14 +12,21 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
 )
 
-// copyChannel writes n channels like one that is there, beside the host.
-func copyChannel(t *testing.T, dir, name string, n int) {
+// beside opens a host's database beside it.
+func beside(t *testing.T, dir string) *sql.DB {
 	t.Helper()
 	d, err := sql.Open("sqlite", "file:"+filepath.Join(dir, sqlite.File)+"?_pragma=busy_timeout(20000)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = d.Close() }()
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
+// copyChannel writes n channels like one that is there.
+func copyChannel(t *testing.T, dir, name string, n int) {
+	t.Helper()
+	d := beside(t, dir)
 	var columns string
 	if err := d.QueryRowContext(t.Context(), "SELECT group_concat(name) FROM pragma_table_info('channel') WHERE name NOT IN ('id', 'uid', 'name')").Scan(&columns); err != nil {
 		t.Fatal(err)
