@@ -84,7 +84,6 @@ type server struct {
 	readiness readiness
 	once      once // messages that are sent more than once
 	readers   readers
-	came      sync.Map // *Time by a channel's key: when an adapter came before this process; see lastSeen
 
 	agentChange sync.Mutex // one at a time, from the row to the roster
 }

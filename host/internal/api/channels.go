@@ -1,12 +1,12 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,6 +60,8 @@ type Health struct {
 	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
 	Attached       bool    `json:"attached"`
 	LastAttachedAt *Time   `json:"last_attached_at" nullable:"true" doc:"When an adapter was last attached; after a restart when one last came with a token of the channel. null = one is, or none ever was"`
+	Open           bool    `json:"open" doc:"A token lets adapters in; also true where none is needed"`
+	OpenUntil      *Time   `json:"open_until" nullable:"true" doc:"When the last token ends, or has ended; null = none has an end, or all were revoked"`
 	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
 	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
 	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
@@ -150,13 +152,16 @@ func (s *server) listChannels(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	if ctx, err = s.withDoors(ctx); err != nil {
+		return nil, err
+	}
 	out := channelList{Channels: []Channel{}}
 	err = s.eachChannel(ctx, after, func(r ledger.Channel) (enough bool, err error) {
 		if !strings.Contains(r.Name, strings.ToLower(in.Query)) || in.Agent != "" && r.Agent != in.Agent {
 			return false, nil
 		}
 		c, err := s.show(ctx, r)
-		if err != nil || in.Trouble && c.Trouble() == NoTrouble {
+		if err != nil || in.Trouble && c.Trouble(s.Now()) == NoTrouble {
 			return false, err
 		}
 		out.Channels = append(out.Channels, c)
@@ -401,11 +406,13 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
 	adapter, attached := s.Hub.Attached(r.Key)
+	door, err := s.door(ctx, r)
+	if err != nil {
+		return Channel{}, s.fault(err, "channel "+r.Name)
+	}
 	var seen *Time
 	if !attached {
-		if seen, err = s.lastSeen(ctx, r); err != nil {
-			return Channel{}, s.fault(err, "channel "+r.Name)
-		}
+		seen = when(cmp.Or(s.Hub.Left(r.Key), door.Used))
 	}
 	since, away := s.Hub.AgentAway(r.Agent)
 	waiting, err := s.Hub.Waiting(ctx, r.Key)
@@ -415,7 +422,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	said := s.Hub.Said(r.Key)
 	h := Health{
 		Process: s.process(r), Attached: attached, LastAttachedAt: seen, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
-		Confirmed: said.Confirmed, Refused: said.Refused, LastRefusedAt: when(said.RefusedAt), LastRefusal: said.Why,
+		Open: r.Kind != kindBridge || door.Open(s.Now()), OpenUntil: when(door.Ends), Confirmed: said.Confirmed, Refused: said.Refused, LastRefusedAt: when(said.RefusedAt), LastRefusal: said.Why,
 	}
 	h.RecentWords, h.RecentRefusals = said.Recent()
 	if id := last.LastIn; id != 0 {
@@ -439,28 +446,6 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 		ID:      r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
 		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: channelTag(r),
 	}, nil
-}
-
-// lastSeen is when the channel's last adapter left, or in a process before came with one of
-// its tokens; nil = none ever came.
-func (s *server) lastSeen(ctx context.Context, r ledger.Channel) (*Time, error) {
-	if left := s.Hub.Left(r.Key); !left.IsZero() || r.Kind != kindBridge {
-		return when(left), nil
-	}
-	if known, ok := s.came.Load(r.Key); ok { // who comes from now on, the hub knows
-		return known.(*Time), nil
-	}
-	list, err := s.Store.Credentials(ctx, ledger.OfChannel(r.Key), 0, maxListed)
-	var last time.Time
-	for _, c := range list {
-		if c.LastUsedAt.After(last) {
-			last = c.LastUsedAt
-		}
-	}
-	if err == nil {
-		s.came.Store(r.Key, when(last))
-	}
-	return when(last), err
 }
 
 // by is the audit line of a change that the request of ctx makes; detail must hold

@@ -34,6 +34,7 @@ type Ledger interface {
 	DeleteSession(ctx context.Context, id int64, by ledger.Change) error
 	DeleteSessions(ctx context.Context, by ledger.Change) (ended int, err error)
 	Ends(ctx context.Context, channel int64) (ledger.Ends, error)
+	Doors(ctx context.Context, channel int64) (map[int64]ledger.Door, error)
 	GiveWay()
 	Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error)
 	Minutes(ctx context.Context, channel int64, first, past time.Time) ([]tally.Minute, error)

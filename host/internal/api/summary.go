@@ -45,18 +45,44 @@ func (s *server) eachChannel(ctx context.Context, after int64, do func(ledger.Ch
 	}
 }
 
+// doorsKey is where the context of a walk over many channels has the doors of all.
+type doorsKey struct{}
+
+// withDoors reads the doors of all channels at once, for who shows many of them.
+func (s *server) withDoors(ctx context.Context) (context.Context, error) {
+	all, err := s.Store.Doors(ctx, 0)
+	if err != nil {
+		return ctx, s.fault(err, "channels")
+	}
+	return context.WithValue(ctx, doorsKey{}, all), nil
+}
+
+// door is what the tokens of a channel say.
+func (s *server) door(ctx context.Context, r ledger.Channel) (ledger.Door, error) {
+	if all, ok := ctx.Value(doorsKey{}).(map[int64]ledger.Door); ok {
+		return all[r.Key], nil
+	}
+	one, err := s.Store.Doors(ctx, r.Key)
+	return one[r.Key], err
+}
+
 func (s *server) summarize(ctx context.Context, in *struct {
 	Limit int `query:"limit" default:"12" minimum:"1" maximum:"100" doc:"How many channels first has at most"`
 }) (*body[ChannelSummary], error) {
 	var out ChannelSummary
 	var first [len(troubles)][]Channel
-	err := s.eachChannel(ctx, 0, func(r ledger.Channel) (bool, error) {
+	ctx, err := s.withDoors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.eachChannel(ctx, 0, func(r ledger.Channel) (bool, error) {
 		c, err := s.show(ctx, r)
 		if err != nil {
 			return false, err
 		}
-		out.count(&c)
-		at := &first[slices.Index(troubles[:], c.Trouble())]
+		trouble := c.Trouble(s.Now())
+		out.count(&c, trouble)
+		at := &first[slices.Index(troubles[:], trouble)]
 		if len(*at) < in.Limit {
 			*at = append(*at, c)
 		}
@@ -73,14 +99,14 @@ func (s *server) summarize(ctx context.Context, in *struct {
 }
 
 // count adds a channel.
-func (n *ChannelSummary) count(c *Channel) {
+func (n *ChannelSummary) count(c *Channel, t Trouble) {
 	n.Channels++
 	n.QueueLength += c.Health.QueueLength
 	n.WaitingTurns += c.Health.WaitingTurns
 	if c.Health.LastInboundAt != nil {
 		n.Spoken++
 	}
-	if c.Trouble() != NoTrouble {
+	if t != NoTrouble {
 		n.Troubled++
 	}
 	if c.Kind == kindBridge {

@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Trouble is why a channel wants somebody. Each is a fact of its health; who shows
 // channels has the words.
 type Trouble string
@@ -8,15 +10,17 @@ type Trouble string
 const (
 	Quarantined Trouble = "quarantined"  // its process failed too often
 	Refusing    Trouble = "refusing"     // its adapter refuses much of what it gets
+	NoToken     Trouble = "no_token"     // none lets an adapter in
 	Restarting  Trouble = "restarting"   // its process ended, and is started again
 	NoAdapter   Trouble = "no_adapter"   // one was there, and none is attached
+	TokenEnds   Trouble = "token_ends"   // soon none will let an adapter in
 	AgentAway   Trouble = "agent_away"   // the adapter is there, and the agent is not
 	RefusesSome Trouble = "refuses_some" // its adapter refuses some of what it gets
 	NoTrouble   Trouble = ""
 )
 
 // troubles has their order.
-var troubles = [...]Trouble{Quarantined, Refusing, Restarting, NoAdapter, AgentAway, RefusesSome, NoTrouble}
+var troubles = [...]Trouble{Quarantined, Refusing, NoToken, Restarting, NoAdapter, TokenEnds, AgentAway, RefusesSome, NoTrouble}
 
 // Of an adapter's newest words on messages: what share of refusals is some and what is
 // much, and how many words tell that it is much.
@@ -26,8 +30,11 @@ const (
 	enoughWords = 5
 )
 
-// Trouble is the gravest trouble of a channel.
-func (c *Channel) Trouble() Trouble {
+// SoonEnds is how long before the last token of a channel ends that is trouble.
+const SoonEnds = 7 * 24 * time.Hour
+
+// Trouble is the gravest trouble of a channel at a time.
+func (c *Channel) Trouble(now time.Time) Trouble {
 	h := &c.Health
 	process := ""
 	if h.Process != nil {
@@ -39,14 +46,18 @@ func (c *Channel) Trouble() Trouble {
 		return NoTrouble
 	case process == "quarantined":
 		return Quarantined
+	case h.Attached && refused >= refusesMuch && h.RecentWords >= enoughWords:
+		return Refusing
+	case c.Kind == kindBridge && !h.Open:
+		return NoToken
 	case process == "backoff":
 		return Restarting
-	case !h.Attached && (process == "starting" || c.unused()):
-		return NoTrouble
-	case !h.Attached:
+	case !h.Attached && process != "starting" && !c.unused():
 		return NoAdapter
-	case refused >= refusesMuch && h.RecentWords >= enoughWords:
-		return Refusing
+	case c.Kind == kindBridge && h.OpenUntil != nil && h.OpenUntil.Sub(now) < SoonEnds:
+		return TokenEnds
+	case !h.Attached:
+		return NoTrouble
 	case h.AgentAway:
 		return AgentAway
 	case refused >= refusesSome:

@@ -178,10 +178,18 @@ func (c *console) agentSecrets(w http.ResponseWriter, r *http.Request, title, id
 
 func (c *console) revokeAgentKey(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
+	before, err := get[api.Agent](c, r, "agents", id)
+	if err != nil {
+		return err
+	}
 	if err := c.call(r, http.MethodDelete, join([]string{"agents", id, "keys", r.PathValue("key")}), nil, nil); err != nil {
 		return c.refusedAgent(w, r, "keys", nil, err)
 	}
-	return back(w, r, where("agents", id), "The key is revoked. Whoever was connected with it has been cut off.")
+	done := "The key is revoked. The agent was not connected."
+	if !before.Away {
+		done = "The key is revoked. If the agent had come with it, it has been cut off."
+	}
+	return back(w, r, where("agents", id), done)
 }
 
 func (c *console) deleteAgent(w http.ResponseWriter, r *http.Request) error {

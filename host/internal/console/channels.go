@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 )
 
 func (c *console) channels(mux *routes) {
@@ -178,6 +181,13 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 	return v, nil
 }
 
+// limitsOf says how many messages may wait in a channel, how long, and how often one is tried.
+func limitsOf(ch api.Channel) string {
+	l := ch.QueueLimits
+	return fmt.Sprintf("At most %d messages wait, each for %s. One that is refused for now is tried %d times.",
+		cmp.Or(l.Length, delivery.DefaultLength), span(ttlOf(ch)), cmp.Or(l.Attempts, delivery.DefaultAttempts))
+}
+
 // hasAdapters reports whether adapters attach to the channel: to a front end none do.
 func hasAdapters(ch api.Channel) bool { return ch.Kind == "bridge" || ch.Kind == "plugin" }
 
@@ -242,11 +252,18 @@ func (c *console) showAttached(w http.ResponseWriter, r *http.Request) error {
 func (c *console) switchChannel(on bool) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id := r.PathValue("id")
+		before, err := get[api.Channel](c, r, "channels", id)
+		if err != nil {
+			return err
+		}
 		if err := c.call(r, http.MethodPatch, join([]string{"channels", id}), map[string]bool{"enabled": on}, nil); err != nil {
 			return c.refused(w, r, "switch", nil, err)
 		}
-		done := "Channel " + id + " is disabled. Whoever was attached has been cut off."
-		if on {
+		done := "Channel " + id + " is disabled. Nobody was attached."
+		switch {
+		case before.Adapter != nil && !on:
+			done = "Channel " + id + " is disabled. Whoever was attached has been cut off."
+		case on:
 			done = "Channel " + id + " is enabled. Adapters may attach."
 		}
 		return back(w, r, where("channels", id), done)
@@ -309,11 +326,19 @@ func (c *console) rotateToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
-	if err := c.call(r, http.MethodDelete, join([]string{"channels", id, "tokens", r.PathValue("token")}), nil, nil); err != nil {
+	id, token := r.PathValue("id"), r.PathValue("token")
+	before, err := get[api.Channel](c, r, "channels", id)
+	if err != nil {
+		return err
+	}
+	if err := c.call(r, http.MethodDelete, join([]string{"channels", id, "tokens", token}), nil, nil); err != nil {
 		return c.refused(w, r, "tokens", nil, err)
 	}
-	return back(w, r, where("channels", id), "The token is revoked. Whoever was attached with it has been cut off.")
+	done := "The token is revoked. Nobody was attached with it."
+	if before.Adapter != nil && before.Adapter.TokenID == token {
+		done = "The token is revoked. The adapter that was attached with it has been cut off."
+	}
+	return back(w, r, where("channels", id), done)
 }
 
 func (c *console) deleteChannel(w http.ResponseWriter, r *http.Request) error {
@@ -333,6 +358,23 @@ func (c *console) deleteChannel(w http.ResponseWriter, r *http.Request) error {
 		return c.refused(w, r, "delete", map[string]string{"confirm": ch.Name}, err)
 	}
 	return back(w, r, Path+"channels", "Channel "+ch.Name+" is deleted, with its tokens and messages.")
+}
+
+// tokenName is what a token or key is called everywhere: its id, and the letters that it
+// ends with.
+func tokenName(t api.Token) string { return t.ID + " …" + t.Hint }
+
+// tokenTrouble is what is wrong with the channel's tokens; "" = nothing. ends is when the
+// last one does.
+func (v channelView) tokenTrouble() (what, why string, ends *api.Time) {
+	until := v.Health.OpenUntil
+	switch {
+	case !v.Health.Open:
+		return "No token is live", "No adapter can attach, and one that is attached can't come back. Rotate makes a new token.", nil
+	case hasTokens(v.Channel) && until != nil && until.Sub(v.Now) < api.SoonEnds:
+		return "The last token ends soon", "Then no adapter can attach, and the one that is attached with it is cut off. Rotate makes a new token.", until
+	}
+	return "", "", nil
 }
 
 // notConfirmed is what is wrong where the name that was typed is another.

@@ -126,9 +126,13 @@ type condition struct {
 // and was heard.
 func conditionOf(c api.Channel, now time.Time) condition {
 	h := c.Health
-	switch c.Trouble() {
+	switch c.Trouble(now) {
 	case api.Quarantined:
 		return condition{fault, "quarantined", "Its process failed too often. It stays off until somebody restarts it."}
+	case api.NoToken:
+		return condition{fault, "no token", "None of its tokens lets an adapter in."}
+	case api.TokenEnds:
+		return condition{warning, "token ends", "Its last token ends in " + span(h.OpenUntil.Sub(now)) + ": then no adapter gets in."}
 	case api.Restarting:
 		return condition{warning, "restarting", "Its process ended and is started again after a pause."}
 	case api.NoAdapter:

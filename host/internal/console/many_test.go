@@ -35,6 +35,10 @@ func copyChannel(t *testing.T, dir, name string, n int) {
 		INSERT INTO channel (uid, name, %s) SELECT uid || '-' || n, name || '-' || printf('%%05d', n), %s FROM channel, i WHERE name = ?`, columns, columns), n, name); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := d.ExecContext(t.Context(), `INSERT INTO credential (kind, id, channel, name, scopes, channels, hash, hint, created_at)
+		SELECT 'channel_token', 1000000 + id, id, '', '[]', '[]', randomblob(32), 'copy', created_at FROM channel WHERE name LIKE ? || '-%'`, name); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestManyChannels: with thousands of channels every number is that of all, and every one

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
@@ -58,7 +59,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := newOverview(all, c.channelRows(all.First, letters), agents, plugins.Plugins, letters)
+	v := newOverview(all, c.channelRows(all.First, letters), agents, plugins.Plugins, letters, c.Now())
 	v.Failed, v.Stats = dead.DeadLetters, stats
 	c.show(w, r, http.StatusOK, view{Title: "Overview", Nav: navOverview}, overview(v))
 	return nil
@@ -79,7 +80,7 @@ const mostRows = 12
 // mostProblems is how many dead letters it lists.
 const mostProblems = 5
 
-func newOverview(all api.ChannelSummary, rows []channelRow, agents []api.Agent, plugins []api.Plugin, dead api.DeadCounts) overviewView {
+func newOverview(all api.ChannelSummary, rows []channelRow, agents []api.Agent, plugins []api.Plugin, dead api.DeadCounts, now time.Time) overviewView {
 	v := overviewView{
 		Rows: rows, More: all.Channels > len(rows), Begun: all.Bridges > 0, Attached: all.BridgesTaken > 0, Spoken: all.Spoken > 0,
 	}
@@ -103,7 +104,7 @@ func newOverview(all api.ChannelSummary, rows []channelRow, agents []api.Agent, 
 	}
 	shown := 0
 	for _, row := range rows {
-		switch row.Trouble() {
+		switch row.Trouble(now) {
 		case api.NoTrouble:
 			continue
 		case api.Quarantined, api.Restarting, api.AgentAway: // processes and agents are listed themselves

@@ -1,11 +1,13 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 )
 
 // story is the page of one message's life.
@@ -38,9 +40,6 @@ func replayable(m api.Message) bool {
 	dead := m.State == "failed" || m.State == "expired"
 	return dead && (m.Direction == "out" || m.Reason != "rejected")
 }
-
-// defaultTTL is how long a message waits where the channel says nothing else.
-const defaultTTL = 24 * time.Hour
 
 // nextStep says what the message waits for and until when, or what can be done about it.
 type nextStep struct {
@@ -77,10 +76,7 @@ func (c *console) nextStep(ch api.Channel, life api.Life) nextStep {
 
 // ttlOf is how long a message may wait in a channel.
 func ttlOf(ch api.Channel) time.Duration {
-	if s := ch.QueueLimits.TTLSeconds; s > 0 {
-		return time.Duration(s) * time.Second
-	}
-	return defaultTTL
+	return cmp.Or(time.Duration(ch.QueueLimits.TTLSeconds)*time.Second, delivery.DefaultTTL)
 }
 
 // waitsFrom is from when a message's waiting counts: since it was made, or replayed last.

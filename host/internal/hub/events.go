@@ -265,6 +265,7 @@ type Summary struct {
 	Unknown   []string
 	Effective wire.Caps
 	Remote    string
+	Token     int64 // see Info
 	Since     time.Time
 	LastFrame time.Time
 	Queue     int
@@ -279,7 +280,7 @@ func (a *Attachment) summary() Summary {
 	defer ch.unlock()
 	s := Summary{
 		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
-		Remote: a.Remote, Since: a.Since, LastFrame: wallclock.At(a.Heard(), time.Now()), Queue: ch.queue.backlog,
+		Remote: a.Remote, Token: a.Token, Since: a.Since, LastFrame: wallclock.At(a.Heard(), time.Now()), Queue: ch.queue.backlog,
 	}
 	if a.Frames != nil {
 		s.FramesIn, s.FramesOut = a.Frames()
