@@ -59,13 +59,6 @@ SELECT CAST(coalesce(max(CASE WHEN m.state = sqlc.arg(delivered) THEN m.settled_
   CAST(coalesce(max(m.settled_at), 0) AS INTEGER) AS settled, CAST(coalesce(max(m.id), 0) AS INTEGER) AS newest
 FROM newest JOIN message m ON m.id = newest.id WHERE m.direction = 1 AND m.state IN (sqlc.arg(sent), sqlc.arg(delivered), sqlc.arg(flies));
 
--- name: DeadLetters :many
-SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
-WHERE m.state IN (5, 6) AND m.id < sqlc.arg(before) AND (m.direction = 1 OR m.reason <> sqlc.arg(refused))
-  AND m.channel = coalesce(CAST(sqlc.narg(channel) AS INTEGER), m.channel)
-  AND (CAST(sqlc.narg(only) AS TEXT) IS NULL OR m.reason = CAST(sqlc.narg(only) AS TEXT))
-ORDER BY m.id DESC LIMIT sqlc.arg(n);
-
 -- name: ReopenMessage :execrows
 UPDATE message SET state = sqlc.arg(received), reason = NULL, settled_at = CAST(sqlc.arg(at) AS INTEGER)
 WHERE id = sqlc.arg(id) AND direction = 0 AND state IN (5, 6);

@@ -46,6 +46,11 @@ type channelView struct {
 		LastIn   *time.Time `json:"last_inbound_at"`
 		LastSent *time.Time `json:"last_sent_at"`
 		LastAck  *time.Time `json:"last_ack_at"`
+
+		Confirmed uint64     `json:"confirmed"`
+		Refused   uint64     `json:"refused"`
+		RefusedAt *time.Time `json:"last_refused_at"`
+		Refusal   string     `json:"last_refusal"`
 	} `json:"health"`
 }
 
@@ -267,6 +272,7 @@ func printChannel(w io.Writer, v channelView) {
 	fmt.Fprintf(w, "agent away\t%s\nqueue length\t%d\nwaiting turns\t%d\n", awaySince(v.Health.Away, v.Health.AwayAt), v.Health.Queued, v.Health.Waiting)
 	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
 		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+	fmt.Fprintf(w, "last refused\t%s\nconfirmed\t%d since the host began\nrefused\t%d since the host began\n", strings.TrimSpace(ago(v.Health.RefusedAt)+" "+clean(v.Health.Refusal)), v.Health.Confirmed, v.Health.Refused)
 }
 
 // profileOf says what of a profile is set.

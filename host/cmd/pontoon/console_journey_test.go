@@ -124,10 +124,10 @@ func TestConsoleJourney(t *testing.T) {
 	p.Shows("Adapters may claim")
 	p.JS(&unused, "[...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.badge')?.innerText === 'live' && r.querySelector('.button.bad')).querySelector('th code').innerText.slice(-4)")
 	p.Press("Revoke …\nthe token ending " + unused) // the second line is for who does not see the row
-	p.Shows("Attached now: terminal by websocket")
+	p.Shows("Nobody is attached with it now.")
 	p.Accessible("token-revoke")
 	p.Press("Revoke the token")
-	p.Shows("The token is revoked.")
+	p.Shows("The token is revoked. Nobody was attached with it.")
 	p.Is("it is revoked, and the adapter's own is not", "[...document.querySelectorAll('tbody .badge')].map(b => b.innerText).sort().join() === 'ending,revoked' && document.querySelectorAll('.button.bad.small').length === 1")
 	p.Is("the adapter stays", "document.querySelector('#health').innerText.includes('terminal')")
 	p.Press("Disable …")

@@ -111,7 +111,7 @@ func TestConsolePages(t *testing.T) {
 		"plugin-quarantined": "plugins/broken", "agents": "agents", "agent": "agents/helper", "agent-webhook": "agents/hook", "agent-edit": "agents/hook/edit",
 		"agent-new": "agents/new?kind=websocket", "agent-new-webhook": "agents/new?kind=webhook", "conversations": "conversations", "found": "conversations?q=hello",
 		"conversation": "conversations/support?c=" + url.QueryEscape("room/1"), "message": "messages/" + message, "dead-letters": "dead", "account": "account", "missing": "no-such-page",
-		"metrics": "metrics", "metrics-day": "metrics?window=day&channel=support", "access": "access", "key": "access/" + key.ID, "audit": "audit", "audit-filtered": "audit?action=key",
+		"metrics": "metrics", "connections": "connections", "connections-channel": "connections?channel=support&what=attached", "metrics-day": "metrics?window=day&channel=support", "access": "access", "key": "access/" + key.ID, "audit": "audit", "audit-filtered": "audit?action=key",
 		"channel-disable": "channels/support/disable", "token-revoke": "channels/support/tokens/" + tokens.Tokens[0].ID + "/revoke",
 		"agent-key-revoke": "agents/helper/keys/" + keys.Keys[0].ID + "/revoke",
 		"frames-support":   "channels/support/frames", "replay-ask": "dead/replay?channel=doubtful", "replay": "dead/replays/" + replay.ID,

@@ -76,6 +76,10 @@ func TestConsoleStory(t *testing.T) {
 	p.Accessible("replay-all")
 	p.Press("Replay them all")
 	p.Shows("3 messages are on the way again")
+	p.Is("they have not arrived", "document.querySelector('#replay h2').innerText === '3 messages have not arrived yet'")
+	for range 3 {
+		a.send(frame{"type": "message_ack", "message_id": a.next("send")["message_id"], "ok": true})
+	}
 	p.Is("it is over, and asks no more", "document.querySelector('#replay h2').innerText === 'Done' && !document.querySelector('#replay').hasAttribute('hx-get')")
 	p.Accessible("replay-done")
 	p.Press("Dead letters of red")

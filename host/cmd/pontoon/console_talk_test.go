@@ -56,6 +56,31 @@ func TestConsoleTalks(t *testing.T) {
 	p.Quiet()
 }
 
+// TestConsoleTalkAtItsEnd: a conversation shows its newest messages when it is opened by a
+// click, by its address, and after a reply.
+func TestConsoleTalkAtItsEnd(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	a := h.attach(h.channel("red", ""))
+	for i := range 20 {
+		a.ask("room", fmt.Sprint("line ", i), fmt.Sprint("echo: line ", i))
+	}
+	const atEnd = "(p => p.scrollHeight > 2 * innerHeight && p.scrollHeight - p.scrollTop - innerHeight < 120)(document.scrollingElement)"
+	p := h.console("conversations")
+	p.Press("room")
+	live(p)
+	p.Is("at its end after a click", atEnd)
+	p.Do(chromedp.Focus("textarea[name=text]", chromedp.ByQuery), input.InsertText("the last word"))
+	p.JS(nil, "document.querySelector('.reply').requestSubmit()")
+	p.Is("the reply is there", texts+".at(-1) === 'the last word'")
+	p.Shows("is sent")
+	p.Is("at its end after a reply", atEnd)
+	p.Go(h.url + "/console/" + talk("red", "room"))
+	live(p)
+	p.Is("at its end by its address", atEnd)
+	p.Quiet()
+}
+
 // TestConsoleReply: what an operator types goes to the user, once.
 func TestConsoleReply(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ import (
 // lifeView is a message with what happened to it, as the commands print it.
 type lifeView struct {
 	Channel string
+	DiedAt  *time.Time `json:"died_at"`
 	Message messageView
 	Life    []struct {
 		At     time.Time
@@ -78,7 +79,7 @@ func deadCommand(o *clientOptions) *cobra.Command {
 func deadListCommand(o *clientOptions) *cobra.Command {
 	var channel, reason string
 	cmd := &cobra.Command{
-		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List dead letters, the last that died first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFlags(checkReason(reason)); err != nil {
 				return err
@@ -98,7 +99,7 @@ func deadListCommand(o *clientOptions) *cobra.Command {
 				for _, d := range v.DeadLetters {
 					m := d.Message
 					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.ID, m.Direction, d.Channel, clean(m.Conversation), m.State, m.Reason,
-						m.TS.Local().Format(time.DateTime), shorten(clean(unsigned(m.Text))))
+						ago(d.DiedAt), shorten(clean(unsigned(m.Text))))
 				}
 			})
 		},
@@ -185,6 +186,8 @@ func deadCountCommand(o *clientOptions) *cobra.Command {
 type replayView struct {
 	ID, State, Why        string
 	Total, Replayed, Left int
+	Waiting, Arrived      int
+	DeadAgain             int `json:"dead_again"`
 }
 
 // How often a replay is asked how far it is, and how often that is said.
@@ -270,6 +273,7 @@ func deadReplayCommand(o *clientOptions) *cobra.Command {
 			}
 			return show(cmd, o, raw, func(w io.Writer, v replayView) {
 				fmt.Fprintf(w, "%d sent again, %d could not be\n", v.Replayed, v.Left)
+				fmt.Fprintf(w, "of those sent: %d arrived, %d wait, %d failed or expired again\n", v.Arrived, v.Waiting, v.DeadAgain)
 				if v.Why != "" {
 					fmt.Fprintln(w, "the last of them: "+v.Why)
 				}

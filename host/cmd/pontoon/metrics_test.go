@@ -177,7 +177,7 @@ func TestStats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := database.Exec("UPDATE minute SET at = at - 5"); err != nil { // a minute is shown once it is over
+	if _, err := database.Exec("UPDATE minute SET at = at - 5"); err != nil { // as if that was some minutes ago
 		t.Fatal(err)
 	}
 	if err := database.Close(); err != nil {

@@ -163,7 +163,7 @@ func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
 	operate := api.New(streams, api.Options{
 		Store: st, Pages: list, Bodies: bodies, Attachments: files, Hub: h, Slots: slots, AgentSockets: who.sockets, Agents: roster, Plugins: plugins, Keys: keys, Gate: gate, Account: account, Failures: network.failures,
 		Fronts: front.ends(), Handlers: map[string]http.Handler{socketio.Path: front.io},
-		Metrics: seen, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
+		Metrics: seen, Minutes: seen.minutes.Minutes, Assets: agent.Assets(), Log: log, Version: version, Now: time.Now,
 		Ready: st.Writable, Ending: ending.Load, Origins: c.AllowOrigin, RefuseQueryToken: c.NoQueryToken,
 	})
 	srv := network.guard.Server(surface(operate, console.Options{URL: url, KeyFile: absolute(filepath.Join(c.Data, auth.KeyFile)), Log: log, Setup: network.links(account)}, gate, network.failures, seen))

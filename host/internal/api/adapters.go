@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,6 +26,7 @@ type Adapter struct {
 	Unknown     []string `json:"unknown" doc:"Of them, those that this host does not know or its protocol does not have"`
 	Effective   []string `json:"effective" doc:"Capabilities that count"`
 	Remote      string   `json:"remote"`
+	TokenID     string   `json:"token_id,omitempty" doc:"Which of the channel's tokens it came with; absent = it needed none"`
 	Since       Time     `json:"since"`
 	LastFrameAt Time     `json:"last_frame_at" doc:"When it was last heard, keep-alives included"`
 	QueueLength int      `json:"queue_length"`
@@ -39,8 +41,12 @@ func showAdapter(id, name string, a hub.Summary) Adapter {
 		ms := float64(a.RoundTrip.Microseconds()) / 1000
 		round = &ms
 	}
+	token := ""
+	if a.Token != 0 {
+		token = strconv.FormatInt(a.Token, 10)
+	}
 	return Adapter{
-		ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared), Unknown: orEmpty(a.Unknown),
+		TokenID: token, ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared), Unknown: orEmpty(a.Unknown),
 		Effective: a.Effective.Names(), Remote: a.Remote, Since: timeOf(a.Since), LastFrameAt: timeOf(a.LastFrame), QueueLength: a.Queue,
 		FramesIn: a.FramesIn, FramesOut: a.FramesOut, RoundTripMS: round,
 	}

@@ -43,6 +43,7 @@ type Agent struct {
 	Away      bool            `json:"away" doc:"It can't be asked now: messages for it wait"`
 	AwaySince *Time           `json:"away_since" nullable:"true"`
 	Turns     AgentTurns      `json:"turns"`
+	Channels  int             `json:"channels" doc:"How many channels are routed to it: /channels?agent= lists them"`
 	Waiting   int             `json:"waiting_turns" doc:"Users' messages that wait for it while it is away"`
 	ETag      string          `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 	Fault     string          `json:"fault,omitempty" doc:"Why its secrets can't be used: set them again"`
@@ -151,9 +152,13 @@ func (s *server) listAgents(ctx context.Context, in *Page) (*body[agentList], er
 	if err != nil {
 		return nil, s.fault(err, "agents")
 	}
+	routed, err := s.Store.ChannelsByAgent(ctx)
+	if err != nil {
+		return nil, s.fault(err, "agents")
+	}
 	out := agentList{Agents: make([]Agent, len(rows))}
 	for i, r := range rows {
-		out.Agents[i] = s.showAgent(r)
+		out.Agents[i] = s.showAgent(r, routed)
 	}
 	out.NextCursor = in.next(len(rows), func() int64 { return rows[len(rows)-1].Key })
 	return &body[agentList]{out}, nil
@@ -187,7 +192,7 @@ func (s *server) createAgent(ctx context.Context, in *body[createAgentBody]) (*t
 	}
 	s.setAgent(made)
 	s.Log.Info("agent created", "agent", made.Name, "kind", made.Kind, "id", made.ID)
-	out := createdAgent{s.showAgent(made), key, shown}
+	out := createdAgent{s.showAgent(made, nil), key, shown} // no channel can name it yet
 	return &tagged[createdAgent]{out.ETag, out}, nil
 }
 
@@ -208,7 +213,16 @@ func (s *server) getAgent(ctx context.Context, in *AgentRef) (*tagged[Agent], er
 	if err != nil {
 		return nil, err
 	}
-	shown := s.showAgent(row)
+	return s.taggedAgent(ctx, row)
+}
+
+// taggedAgent is an agent with its version.
+func (s *server) taggedAgent(ctx context.Context, row ledger.Agent) (*tagged[Agent], error) {
+	routed, err := s.Store.ChannelsByAgent(ctx)
+	if err != nil {
+		return nil, s.fault(err, "agent "+row.Name)
+	}
+	shown := s.showAgent(row, routed)
 	return &tagged[Agent]{shown.ETag, shown}, nil
 }
 
@@ -246,8 +260,7 @@ func (s *server) updateAgent(ctx context.Context, in *struct {
 	if row.Name != before {
 		s.Hub.AgentChanged(before)
 	}
-	shown := s.showAgent(row)
-	return &tagged[Agent]{shown.ETag, shown}, nil
+	return s.taggedAgent(ctx, row)
 }
 
 func (s *server) deleteAgent(ctx context.Context, in *struct {
@@ -347,8 +360,8 @@ func configFault(k agent.Kind, err error) error {
 	return field(422, "body.config."+at, rest, "")
 }
 
-// showAgent makes an agent as operators see it.
-func (s *server) showAgent(r ledger.Agent) Agent {
+// showAgent makes an agent as operators see it; routed counts channels by their agent.
+func (s *server) showAgent(r ledger.Agent, routed map[string]int) Agent {
 	since, away := s.Hub.AgentAway(r.Name)
 	fault := ""
 	if r.Fault != nil {
@@ -356,7 +369,7 @@ func (s *server) showAgent(r ledger.Agent) Agent {
 	}
 	return Agent{
 		ID: r.ID, Name: r.Name, Kind: r.Kind, Config: s.Agents.Shown(r.Kind, r.Config), Enabled: r.Enabled, BuiltIn: builtIn(r), CreatedAt: timeOf(r.CreatedAt), ETag: s.agentTag(r),
-		Away: away, AwaySince: when(since), Waiting: s.Hub.WaitFor(r.Name), Fault: fault, Turns: s.agentTurns(r.Name),
+		Away: away, AwaySince: when(since), Channels: routed[r.Name], Waiting: s.Hub.WaitFor(r.Name), Fault: fault, Turns: s.agentTurns(r.Name),
 	}
 }
 

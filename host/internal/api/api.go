@@ -27,11 +27,12 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/paging"
+	"github.com/pontoon-bridge/pontoon/host/internal/tally"
 	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Options are what the API works on; all but Pages, Bodies, Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Origins and RefuseQueryToken are needed.
+// Options are what the API works on; all but Pages, Bodies, Gate, Account, Fronts, Handlers, Plugins, AgentSockets, Metrics, Minutes, Origins and RefuseQueryToken are needed.
 type Options struct {
 	Store       Ledger
 	Pages       *paging.Pages  // nil = one that only the API reads through
@@ -59,6 +60,10 @@ type Options struct {
 	AgentSockets *agent.Sockets // nil = no agent may dial in
 
 	Metrics Metrics // nil = none are shown, and requests are not counted
+
+	// Minutes reads the minutes of a channel, see Ledger.Minutes, with what is not
+	// written down yet; nil = the store's alone.
+	Minutes func(ctx context.Context, channel int64, first, past time.Time) ([]tally.Minute, error)
 
 	Origins          []string // that a browser may call from; none = same origin only
 	RefuseQueryToken bool     // adapters may not bring their token in the url
@@ -152,6 +157,9 @@ func New(ctx context.Context, o Options) http.Handler {
 	}
 	if o.Pages == nil {
 		o.Pages = paging.New(o.Store)
+	}
+	if o.Minutes == nil {
+		o.Minutes = o.Store.Minutes
 	}
 	if o.Bodies == nil {
 		o.Bodies = intake.New(o.Log)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -49,6 +50,7 @@ type Channel struct {
 	RetentionDays      int                `json:"retention_days" doc:"How long messages are kept; 0 = for ever"`
 	RateLimit          int                `json:"rate_limit" doc:"Frames a second that the adapter may send; 0 = 20,000"`
 	Health             Health             `json:"health"`
+	Adapter            *Adapter           `json:"adapter,omitempty" doc:"Who is attached; absent = nobody, or the channel is a front end"`
 	CreatedAt          Time               `json:"created_at"`
 	ETag               string             `json:"etag" doc:"The version of all that can be changed, as the header ETag has it: for If-Match"`
 }
@@ -57,6 +59,9 @@ type Channel struct {
 type Health struct {
 	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
 	Attached       bool    `json:"attached"`
+	LastAttachedAt *Time   `json:"last_attached_at" nullable:"true" doc:"When an adapter was last attached; after a restart when one last came with a token of the channel. null = one is, or none ever was"`
+	Open           bool    `json:"open" doc:"A token lets adapters in; also true where none is needed"`
+	OpenUntil      *Time   `json:"open_until" nullable:"true" doc:"When the last token ends, or has ended; null = none has an end, or all were revoked"`
 	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
 	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
 	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
@@ -64,7 +69,13 @@ type Health struct {
 	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
 	WaitingTurns   int     `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
 	Repeated       uint64  `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
-	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
+	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message, which a refusal does not; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
+	Confirmed      uint64  `json:"confirmed" doc:"Messages since the host began that an adapter confirmed"`
+	Refused        uint64  `json:"refused" doc:"Messages since the host began that an adapter refused, for now or for good; one that is tried again counts each time"`
+	RecentWords    int     `json:"recent_words" doc:"How many of the adapter's newest words on messages are known, at most 20"`
+	RecentRefusals int     `json:"recent_refusals" doc:"How many of them refuse"`
+	LastRefusedAt  *Time   `json:"last_refused_at" nullable:"true" doc:"When an adapter last refused a message; null = not since the host began"`
+	LastRefusal    string  `json:"last_refusal,omitempty" doc:"What it said then"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -111,6 +122,7 @@ type body[T any] struct{ Body T }
 func (s *server) channels() {
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/_kinds", "list-kinds", "Kinds of channels", 200)), s.listKinds)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels", "list-channels", "Channels, oldest first", 200, 422)), s.listChannels)
+	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/_summary", "summarize-channels", "What all channels together are like, and those that want somebody", 200, 422)), s.summarize)
 	huma.Register(s.api, opens(auth.ScopeManage, wholeHost, operation("POST", "/channels", "create-channel", "Make a channel; the answer shows its token once", 201, 409, 422)), s.createChannel)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/channels/{id}", "get-channel", "One channel", 200, 404)), s.getChannel)
 	huma.Register(s.api, opens(auth.ScopeManage, byChannel, operation("PATCH", "/channels/{id}", "update-channel", "Change fields of a channel, beside whoever changes others of them; takes effect immediately", 200, 400, 404, 409, 412, 422)), s.updateChannel)
@@ -130,22 +142,36 @@ type channelList struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
-func (s *server) listChannels(ctx context.Context, in *Page) (*body[channelList], error) {
+func (s *server) listChannels(ctx context.Context, in *struct {
+	Page
+	Query   string `query:"q" maxLength:"64" doc:"Only those whose name has this in it"`
+	Agent   string `query:"agent" maxLength:"64" doc:"Only those that are routed to this agent"`
+	Trouble bool   `query:"trouble" doc:"Only those that want somebody: see their health"`
+}) (*body[channelList], error) {
 	after, err := in.after()
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.visible(ctx, after, in.Limit)
-	if err != nil {
-		return nil, s.fault(err, "channels")
+	if ctx, err = s.withDoors(ctx); err != nil {
+		return nil, err
 	}
-	out := channelList{Channels: make([]Channel, len(rows))}
-	for i, r := range rows {
-		if out.Channels[i], err = s.show(ctx, r); err != nil {
-			return nil, err
+	out := channelList{Channels: []Channel{}}
+	err = s.eachChannel(ctx, after, func(r ledger.Channel) (enough bool, err error) {
+		if !strings.Contains(r.Name, strings.ToLower(in.Query)) || in.Agent != "" && r.Agent != in.Agent {
+			return false, nil
 		}
+		c, err := s.show(ctx, r)
+		if err != nil || in.Trouble && c.Trouble(s.Now()) == NoTrouble {
+			return false, err
+		}
+		out.Channels = append(out.Channels, c)
+		after = r.Key
+		return len(out.Channels) == in.Limit, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	out.NextCursor = in.next(len(rows), func() int64 { return rows[len(rows)-1].Key })
+	out.NextCursor = in.next(len(out.Channels), func() int64 { return after })
 	return &body[channelList]{out}, nil
 }
 
@@ -379,13 +405,26 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	_, attached := s.Hub.Attached(r.Key)
+	adapter, attached := s.Hub.Attached(r.Key)
+	door, err := s.door(ctx, r)
+	if err != nil {
+		return Channel{}, s.fault(err, "channel "+r.Name)
+	}
+	var seen *Time
+	if !attached {
+		seen = when(cmp.Or(s.Hub.Left(r.Key), door.Used))
+	}
 	since, away := s.Hub.AgentAway(r.Agent)
 	waiting, err := s.Hub.Waiting(ctx, r.Key)
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key)}
+	said := s.Hub.Said(r.Key)
+	h := Health{
+		Process: s.process(r), Attached: attached, LastAttachedAt: seen, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
+		Open: r.Kind != kindBridge || door.Open(s.Now()), OpenUntil: when(door.Ends), Confirmed: said.Confirmed, Refused: said.Refused, LastRefusedAt: when(said.RefusedAt), LastRefusal: said.Why,
+	}
+	h.RecentWords, h.RecentRefusals = said.Recent()
 	if id := last.LastIn; id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}
@@ -394,13 +433,17 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	} else {
 		h.LastSentAt = when(last.Sent)
 	}
-	acked := s.Hub.LastAck(r.Key)
-	if acked.IsZero() {
-		acked = last.Delivered
+	if h.LastAckAt = when(said.ConfirmedAt); h.LastAckAt == nil {
+		h.LastAckAt = when(last.Delivered)
 	}
-	h.LastAckAt = when(acked)
+	var is *Adapter
+	if attached && s.end(r) == nil { // a front end has none
+		a := showAdapter(r.ID, r.Name, adapter)
+		is = &a
+	}
 	return Channel{
-		ID: r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
+		Adapter: is,
+		ID:      r.ID, Name: r.Name, Kind: r.Kind, Enabled: r.Enabled, Agent: r.Agent, Agents: orEmpty(r.Agents), Queue: r.Queue,
 		AcceptCapabilities: orEmpty(r.Accept), AllowUsers: orEmpty(r.Users), Profile: wire.Profile(r.Profile), QueueLimits: r.Limits, RetentionDays: r.Retention, RateLimit: r.Rate, Health: h, CreatedAt: timeOf(r.CreatedAt), ETag: channelTag(r),
 	}, nil
 }

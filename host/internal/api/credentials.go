@@ -120,12 +120,21 @@ func (s *server) revoke(ctx context.Context, of ledger.Owner, name, ref string, 
 	if err != nil {
 		err = ledger.ErrNotFound
 	} else {
-		err = s.issuer.Revoke(ctx, of, id, s.by(ctx, p.action+".revoke", name, map[string]string{p.noun: ref}))
+		err = s.issuer.Revoke(ctx, of, id, s.by(ctx, p.action+".revoke", name, map[string]string{p.noun: s.nameOf(ctx, of, id)}))
 	}
 	if err != nil {
 		return s.fault(err, fmt.Sprintf("%s %q", p.noun, ref))
 	}
 	return nil
+}
+
+// nameOf is what pages call a credential: its id, and the letters that it ends with.
+func (s *server) nameOf(ctx context.Context, of ledger.Owner, id int64) string {
+	name := strconv.FormatInt(id, 10)
+	if list, err := s.Store.Credentials(ctx, of, id-1, 1); err == nil && len(list) == 1 && list[0].ID == id {
+		name += " …" + list[0].Hint
+	}
+	return name
 }
 
 // operators refuses a secret that is the operator's: a secret opens one thing only.

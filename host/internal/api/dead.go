@@ -1,10 +1,10 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,7 +18,16 @@ import (
 type DeadLetter struct {
 	ChannelID string  `json:"channel_id"`
 	Channel   string  `json:"channel"`
+	DiedAt    *Time   `json:"died_at" nullable:"true" doc:"When it failed or expired; null = it did neither"`
 	Message   Message `json:"message"`
+}
+
+func (s *server) showLetter(row ledger.Channel, e *ledger.Entry) DeadLetter {
+	out := DeadLetter{ChannelID: row.ID, Channel: row.Name, Message: s.showMessage(*e)}
+	if e.State == ledger.Failed || e.State == ledger.Expired {
+		out.DiedAt = when(e.Settled())
+	}
+	return out
 }
 
 type deadList struct {
@@ -32,7 +41,7 @@ type AnyMessageRef struct {
 }
 
 func (s *server) deadLetters() {
-	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, newest first: on their way out, or since no agent handled them", 200, 404, 422)), deadList{}), s.listDead)
+	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters", "list-dead-letters", "Messages that failed or expired, the last that did first: on their way out, or since no agent handled them", 200, 404, 422)), deadList{}), s.listDead)
 	huma.Register(s.api, opens(auth.ScopeRead, byChannel, operation("GET", "/dead-letters/counts", "count-dead-letters", "How many messages failed or expired, by channel and reason", 200, 404)), s.countDead)
 	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("POST", "/dead-letters/{message}/replay", "replay-dead-letter", "Send a dead letter again, under its id, or hand it to the agent again", 202, 404, 409)), s.replayOne)
 	huma.Register(s.api, s.gives(opens(auth.ScopeRead, byChannel, operation("GET", "/messages/{message}", "get-message", "One message, with all that happened to it", 200, 404)), Life{}), s.getMessage)
@@ -44,22 +53,26 @@ func (s *server) listDead(ctx context.Context, in *struct {
 	Channel string `query:"channel" maxLength:"64" doc:"Only of this channel"`
 	Reason  string `query:"reason" enum:"adapter_not_attached,rejected,queue_full,unknown_outcome,retries_exhausted,ttl,frame_too_large,agent_away,agent_timeout,agent_refused,agent_failed" doc:"Only for this reason"`
 }) (*huma.StreamResponse, error) {
-	before, err := in.after()
-	if err != nil {
-		return nil, err
+	behind, ok := ledger.ParseDeath(in.Cursor)
+	if !ok {
+		return nil, badCursor(in.Cursor)
 	}
 	key, err := s.keyOf(ctx, in.Channel)
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := s.dead(ctx, key, ledger.Reason(in.Reason), ledger.MessageID(before), in.Limit)
+	list, next, err := s.dead(ctx, key, ledger.Reason(in.Reason), behind, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	if n := ledger.Fitting(list, in.MaxBytes); n < len(list) {
-		list, next = list[:n], list[n-1].ID
+	headings := make([]ledger.Heading, len(list))
+	for i := range list {
+		headings[i] = list[i].Heading
 	}
-	page, err := s.Pages.OpenList(ctx, list)
+	if n := ledger.Fitting(headings, in.MaxBytes); n < len(list) {
+		headings, next = headings[:n], list[n-1].Death()
+	}
+	page, err := s.Pages.OpenList(ctx, headings)
 	if err != nil {
 		return nil, s.fault(err, "dead letters")
 	}
@@ -69,9 +82,12 @@ func (s *server) listDead(ctx context.Context, in *struct {
 		if err != nil || !there { // deleted, and about to be swept
 			return nil, err
 		}
-		return DeadLetter{row.ID, row.Name, s.showMessage(*e)}, nil
+		return s.showLetter(row, e), nil
 	}, func(early ledger.MessageID) any {
-		return nextPage{cursorOf(cmp.Or(early, next))}
+		if i := slices.IndexFunc(headings, func(h ledger.Heading) bool { return h.ID == early }); i >= 0 {
+			return nextPage{list[i].Death().Cursor()}
+		}
+		return nextPage{next.Cursor()}
 	}), nil
 }
 
@@ -80,31 +96,31 @@ func (s *server) listDead(ctx context.Context, in *struct {
 const maxPassed = 5000
 
 // dead lists up to n dead letters of a channel, or of those that are there for who
-// makes the request, newest first. next 0 = there are no more; a page may be
-// shorter than n before that.
-func (s *server) dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) (page []ledger.Heading, next ledger.MessageID, err error) {
+// makes the request, the last that died first. The zero value of next = there are no
+// more; a page may be shorter than n before that.
+func (s *server) dead(ctx context.Context, channel int64, why ledger.Reason, behind ledger.Death, n int) (page []ledger.DeadHeading, next ledger.Death, err error) {
 	sees, err := s.sees(ctx)
 	if err != nil {
-		return nil, 0, s.fault(err, "dead letters")
+		return nil, ledger.Death{}, s.fault(err, "dead letters")
 	}
 	for read := 0; read < maxPassed; {
-		found, err := s.Store.Dead(ctx, channel, why, before, n)
+		found, err := s.Store.Dead(ctx, channel, why, behind, n)
 		if err != nil {
-			return nil, 0, s.fault(err, "dead letters")
+			return nil, ledger.Death{}, s.fault(err, "dead letters")
 		}
-		for _, e := range found {
-			if before = e.ID; sees(e.Channel) {
-				if page = append(page, e); len(page) == n {
-					return page, before, nil
+		for i := range found {
+			if behind = found[i].Death(); sees(found[i].Channel) {
+				if page = append(page, found[i]); len(page) == n {
+					return page, behind, nil
 				}
 			}
 		}
 		if len(found) < n {
-			return page, 0, nil
+			return page, ledger.Death{}, nil
 		}
 		read += len(found)
 	}
-	return page, before, nil
+	return page, behind, nil
 }
 
 // keyOf is the key of a channel; 0 for "".

@@ -23,18 +23,20 @@ type Ledger interface {
 	Agents(ctx context.Context, after int64, n int) ([]ledger.Agent, error)
 	Audit(ctx context.Context, want ledger.AuditQuery, before int64, n int) ([]ledger.Change, error)
 	AuditAfter(ctx context.Context, want ledger.AuditQuery, after int64, n int) ([]ledger.Change, error)
+	ChannelsByAgent(ctx context.Context) (map[string]int, error)
 	ChangesSince(ctx context.Context, subject string, version int64, n int) ([]ledger.Change, error)
 	ChangedSince(ctx context.Context, last ledger.MessageID, n int) ([]ledger.Heading, error)
 	Connections(ctx context.Context, want ledger.ConnectionQuery, before int64, n int) ([]ledger.Connection, error)
 	Conversations(ctx context.Context, channels []int64, before ledger.MessageID, n int) ([]ledger.ConversationInfo, error)
 	CountDead(ctx context.Context) (ledger.DeadCounts, error)
 	CreateAgent(ctx context.Context, a ledger.Agent, key *ledger.NewCredential, by ledger.Change) (ledger.Agent, error)
-	Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Heading, error)
+	Dead(ctx context.Context, channel int64, why ledger.Reason, behind ledger.Death, n int) ([]ledger.DeadHeading, error)
 	DeleteAgent(ctx context.Context, a ledger.Agent, by ledger.Change) error
 	DeleteSecret(ctx context.Context, name string, by ledger.Change) error
 	DeleteSession(ctx context.Context, id int64, by ledger.Change) error
 	DeleteSessions(ctx context.Context, by ledger.Change) (ended int, err error)
 	Ends(ctx context.Context, channel int64) (ledger.Ends, error)
+	Doors(ctx context.Context, channel int64) (map[int64]ledger.Door, error)
 	GiveWay()
 	Life(ctx context.Context, id ledger.MessageID) ([]ledger.Life, error)
 	Minutes(ctx context.Context, channel int64, first, past time.Time) ([]tally.Minute, error)

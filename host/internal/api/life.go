@@ -65,7 +65,7 @@ func (s *server) getMessage(ctx context.Context, in *AnyMessageRef) (*huma.Strea
 }
 
 func (s *server) lifeOfMessage(e *ledger.Entry, row ledger.Channel, found []ledger.Life) Life {
-	out := Life{DeadLetter: DeadLetter{row.ID, row.Name, s.showMessage(*e)}, Frames: []Frame{}}
+	out := Life{DeadLetter: s.showLetter(row, e), Frames: []Frame{}}
 	var sent []LifeEvent
 	for _, f := range s.carriers(row.Key, e.ID.String()) {
 		out.Frames = append(out.Frames, f.Frame)
@@ -144,11 +144,7 @@ func lifeOf(e ledger.Entry, found []ledger.Life, sent []LifeEvent) []LifeEvent {
 	if out[len(out)-1].What == e.State.String() {
 		return out
 	}
-	at := e.SettledAt
-	if at.IsZero() { // it was born so
-		at = e.ID.Time()
-	}
-	return append(out, LifeEvent{timeOf(at), e.State.String(), string(e.Reason)})
+	return append(out, LifeEvent{timeOf(e.Settled()), e.State.String(), string(e.Reason)})
 }
 
 // turnOf orders what happened within one millisecond: why something was sent, that

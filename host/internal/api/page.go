@@ -30,7 +30,11 @@ func (p Page) after() (int64, error) {
 	if n, ok := ledger.ParseCursor(p.Cursor); ok {
 		return n, nil
 	}
-	return 0, field(http.StatusUnprocessableEntity, "query.cursor", "expected a next_cursor of an earlier answer", p.Cursor)
+	return 0, badCursor(p.Cursor)
+}
+
+func badCursor(found string) error {
+	return field(http.StatusUnprocessableEntity, "query.cursor", "expected a next_cursor of an earlier answer", found)
 }
 
 // next is the cursor behind the last of n entries; "" if there are no more.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -18,10 +19,13 @@ type Replay struct {
 	ID        string `json:"id"`
 	ChannelID string `json:"channel_id,omitempty" doc:"Whose dead letters; empty = all channels'"`
 	Channel   string `json:"channel,omitempty"`
-	State     string `json:"state" enum:"running,done,stopped"`
+	State     string `json:"state" enum:"running,done,stopped" doc:"done = all are on their way, or left; what became of them waiting, arrived and dead_again tell, also later"`
 	Total     int    `json:"total" doc:"How many it is to replay"`
 	Replayed  int    `json:"replayed" doc:"How many are on their way again"`
 	Left      int    `json:"left" doc:"How many could not be, such as those of a channel without adapter and queue"`
+	Waiting   int    `json:"waiting" doc:"Of those on their way: how many wait for the adapter or the agent, or for its word"`
+	Arrived   int    `json:"arrived" doc:"Of those on their way: how many were delivered, written to an adapter that can't confirm, or handled by the agent"`
+	DeadAgain int    `json:"dead_again" doc:"Of those on their way: how many failed or expired again"`
 	Why       string `json:"why,omitempty" doc:"Why the last that is left could not be"`
 	Began     Time   `json:"began_at"`
 	Ended     *Time  `json:"ended_at" nullable:"true"`
@@ -52,11 +56,11 @@ func (s *server) replays() {
 	huma.Register(s.api, opens(auth.ScopeSend, byChannel, operation("DELETE", "/dead-letters/replays/{replay}", "stop-replay", "Stop a replay of many dead letters: those that it did not come to stay where they are", 204, 404)), s.stopReplay)
 }
 
-// letters are the newest dead letters of a channel, or of those that are there for
+// letters are the last dead letters of a channel, or of those that are there for
 // who makes the request, oldest first.
 func (s *server) letters(ctx context.Context, channel int64) ([]hub.Letter, error) {
 	var all []hub.Letter
-	for next := ledger.MessageID(0); ; {
+	for next := (ledger.Death{}); ; {
 		page, after, err := s.dead(ctx, channel, "", next, 500)
 		if err != nil {
 			return nil, err
@@ -64,11 +68,11 @@ func (s *server) letters(ctx context.Context, channel int64) ([]hub.Letter, erro
 		for _, e := range page {
 			all = append(all, hub.Letter{ID: e.ID, Channel: e.Channel})
 		}
-		if next = after; next == 0 || len(all) >= maxReplay {
+		if next = after; next.ID == 0 || len(all) >= maxReplay {
 			break
 		}
 	}
-	slices.Reverse(all) // in the order that they came
+	slices.SortFunc(all, func(a, b hub.Letter) int { return cmp.Compare(a.ID, b.ID) }) // in the order that they were written in
 	return all, nil
 }
 
@@ -204,7 +208,7 @@ func (s *server) seenReplay(ctx context.Context, r hub.Replaying) (Replay, error
 }
 
 func (s *server) showReplay(r hub.Replaying, row ledger.Channel) Replay {
-	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Began: timeOf(r.Began)}
+	out := Replay{ID: r.ID, ChannelID: row.ID, Channel: row.Name, State: "running", Total: r.Total, Replayed: r.Replayed, Left: r.Left, Waiting: r.Waiting, Arrived: r.Arrived, DeadAgain: r.Dead, Began: timeOf(r.Began)}
 	if !r.Ended.IsZero() {
 		out.State, out.Ended = "done", when(r.Ended)
 		if r.Stopped {

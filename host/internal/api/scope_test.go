@@ -28,8 +28,9 @@ type call struct {
 
 // calls are all operations of the API.
 var calls = map[string]call{
-	"list-kinds":    {"read", "/channels/_kinds", "", false, 0},
-	"list-channels": {"read", "/channels", "", false, 0}, "get-channel": {"read", "/channels/OWN", "", false, 0},
+	"list-kinds":         {"read", "/channels/_kinds", "", false, 0},
+	"summarize-channels": {"read", "/channels/_summary", "", false, 0},
+	"list-channels":      {"read", "/channels", "", false, 0}, "get-channel": {"read", "/channels/OWN", "", false, 0},
 	"create-channel": {"manage", "/channels", `{"name":"made-NEW"}`, true, 0},
 	"update-channel": {"manage", "/channels/OWN", `{"queue":true}`, false, 0}, "delete-channel": {"manage", "/channels/NEW", "", false, 0},
 	"list-tokens": {"manage", "/channels/OWN/tokens", "", false, 0}, "rotate-token": {"manage", "/channels/OWN/tokens", `{}`, false, 0},

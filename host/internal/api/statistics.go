@@ -19,7 +19,7 @@ type Statistics struct {
 	Window  string      `json:"window" enum:"hour,day"`
 	Step    int         `json:"step_seconds" doc:"How long each point lasts"`
 	From    Time        `json:"from"`
-	To      Time        `json:"to" doc:"When the last minute ended that is counted"`
+	To      Time        `json:"to" doc:"When the minute ends that is under way, which is counted as far as it is"`
 	Total   StatPoint   `json:"total" doc:"All points together; its queue is the longest"`
 	Points  []StatPoint `json:"points" doc:"Oldest first, without a gap"`
 }
@@ -40,9 +40,6 @@ type StatPoint struct {
 type statWindow struct{ length, step time.Duration }
 
 var statWindows = map[string]statWindow{"hour": {time.Hour, time.Minute}, "day": {24 * time.Hour, 10 * time.Minute}}
-
-// statLag is how long after its end a minute is surely written down.
-const statLag = 3 * time.Second
 
 type statQuery struct {
 	Channel string `query:"channel" maxLength:"64" doc:"Id or name; without it, all channels together"`
@@ -68,10 +65,10 @@ func (s *server) getStatistics(ctx context.Context, in *statQuery) (*body[Statis
 	}
 	w := statWindows[in.Window]
 	out.Step = int(w.step / time.Second)
-	to := s.Now().Add(-statLag).UTC().Truncate(time.Minute)
+	to := s.Now().UTC().Truncate(time.Minute).Add(time.Minute)
 	from := to.Add(-w.length)
 	out.From, out.To = timeOf(from), timeOf(to)
-	rows, err := s.Store.Minutes(ctx, key, from, to)
+	rows, err := s.Minutes(ctx, key, from, to)
 	if err != nil {
 		return nil, s.fault(err, "statistics")
 	}

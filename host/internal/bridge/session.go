@@ -123,7 +123,7 @@ func (n *Session) drainConn() {
 func (n *Session) introduce(said *wire.Register) hub.Info {
 	i := hub.Info{
 		Transport: n.from.Transport, Platform: said.Platform, Protocol: wire.Negotiate(said.Protocol), Names: said.Capabilities,
-		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Order: n.order, Heard: n.conn.Heard,
+		Remote: n.from.Remote, Local: n.from.Local, Since: time.Now(), Token: n.place.token, Order: n.order, Heard: n.conn.Heard,
 		Frames: func() (in, out uint64) { return n.in.Load(), n.out.Load() },
 	}
 	if c, ok := n.conn.(interface{ RoundTrip() time.Duration }); ok {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
@@ -37,8 +38,10 @@ var keyLives = []struct{ Value, Label string }{
 // accessView is what the Access page shows.
 type accessView struct {
 	Keys     []api.Key
-	More     bool // there are more keys
+	Here     *url.URL
+	Next     string // of the list of keys; "" = there are no more
 	Channels []api.Channel
+	Typed    bool // there are more channels than can be ticked: their names are typed
 	Form     keyForm
 	Problem  *Problem // why no key was made
 }
@@ -47,7 +50,7 @@ type accessView struct {
 type keyForm struct {
 	Name     string
 	Scopes   []string
-	Channels []string // ids
+	Channels []string // ids, or names
 	Expires  string
 }
 
@@ -59,17 +62,17 @@ func (c *console) showAccessWith(w http.ResponseWriter, r *http.Request, status 
 	keys, err := get[struct {
 		Keys []api.Key `json:"keys"`
 		Next string    `json:"next_cursor"`
-	}](c, r, "keys?limit=500")
+	}](c, r, "keys"+listQuery(r, "500"))
 	if err != nil {
 		return err
 	}
-	channels, err := get[channelList](c, r, "channels?limit=500")
+	channels, err := get[channelList](c, r, "channels?limit="+strconv.Itoa(mostOptions))
 	if err != nil {
 		return err
 	}
 	slices.Reverse(keys.Keys) // newest first, and what opens nothing any more last
 	slices.SortStableFunc(keys.Keys, func(a, b api.Key) int { return ended(a) - ended(b) })
-	v.Keys, v.More, v.Channels = keys.Keys, keys.Next != "", channels.Channels
+	v.Keys, v.Here, v.Next, v.Channels, v.Typed = keys.Keys, r.URL, keys.Next, channels.Channels, channels.Next != ""
 	c.show(w, r, status, view{Title: "Access", Nav: navAccess}, accessPage(v))
 	return nil
 }
@@ -81,7 +84,7 @@ type createdKey struct {
 }
 
 func (c *console) makeKey(w http.ResponseWriter, r *http.Request) error {
-	f := keyForm{r.PostForm.Get("name"), r.PostForm["scope"], r.PostForm["channel"], r.PostForm.Get("expires")}
+	f := keyForm{r.PostForm.Get("name"), r.PostForm["scope"], append(r.PostForm["channel"], lines(r.PostForm.Get("channels"))...), r.PostForm.Get("expires")}
 	in := map[string]any{"name": f.Name, "scopes": append([]string{}, f.Scopes...)}
 	if len(f.Channels) > 0 {
 		in["channels"] = f.Channels

@@ -29,20 +29,14 @@ type kindList struct {
 	Kinds []api.AgentKind `json:"kinds"`
 }
 
-// agentRow is an agent with the channels that are routed to it.
-type agentRow struct {
-	api.Agent
-	Channels []string
-}
-
 func agentCondition(a api.Agent) condition {
 	switch {
 	case !a.Enabled:
 		return condition{idle, "disabled", "Nobody can ask it."}
 	case a.Away && a.AwaySince == nil:
-		return condition{waiting, "away", "It has not come yet. Messages for it wait."}
+		return condition{waiting, "away", "It has not come yet. " + waitingTurns(a.Waiting)}
 	case a.Away:
-		return condition{warning, "away", "It can't be asked. Messages for it wait."}
+		return condition{warning, "away", "It can't be asked. " + waitingTurns(a.Waiting)}
 	case a.Turns.Failing:
 		return condition{fault, "failing", fmt.Sprintf("It failed its last %d turns.", a.Turns.FailedInRow)}
 	case a.Turns.FailedInRow > 0:
@@ -55,42 +49,21 @@ func agentCondition(a api.Agent) condition {
 	return condition{good, "there", "It is connected."}
 }
 
-func (c *console) agentRows(r *http.Request, list []api.Agent) ([]agentRow, error) {
-	channels, err := get[channelList](c, r, "channels"+most)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]agentRow, len(list))
-	for i, a := range list {
-		rows[i].Agent = a
-		for _, ch := range channels.Channels {
-			if ch.Agent == a.Name {
-				rows[i].Channels = append(rows[i].Channels, ch.Name)
-			}
-		}
-	}
-	return rows, nil
-}
-
 func (c *console) listAgents(w http.ResponseWriter, r *http.Request) error {
 	list, err := get[agentList](c, r, "agents"+page(r))
-	if err != nil {
-		return err
-	}
-	rows, err := c.agentRows(r, list.Agents)
 	if err != nil {
 		return err
 	}
 	c.show(w, r, http.StatusOK, view{
 		Title: "Agents", Nav: navAgents, Lead: "Who answers. A channel is routed to one; a conversation may choose another.",
 		Actions: button(Path+"agents/new", "plus", "New agent", ""),
-	}, agentsPage(rows, r.URL, list.Next))
+	}, agentsPage(list.Agents, r.URL, list.Next))
 	return nil
 }
 
 // agentView is the page of one agent.
 type agentView struct {
-	agentRow
+	api.Agent
 	Kind    api.AgentKind
 	Keys    []api.Token
 	Host    place
@@ -131,11 +104,7 @@ func (c *console) loadAgent(r *http.Request) (agentView, error) {
 	if err != nil {
 		return agentView{}, err
 	}
-	rows, err := c.agentRows(r, []api.Agent{a})
-	if err != nil {
-		return agentView{}, err
-	}
-	v := agentView{agentRow: rows[0], Host: c.place()}
+	v := agentView{Agent: a, Host: c.place()}
 	if v.Kind, err = c.kindOf(r, a.Kind); err != nil {
 		return v, err
 	}
@@ -209,10 +178,18 @@ func (c *console) agentSecrets(w http.ResponseWriter, r *http.Request, title, id
 
 func (c *console) revokeAgentKey(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
+	before, err := get[api.Agent](c, r, "agents", id)
+	if err != nil {
+		return err
+	}
 	if err := c.call(r, http.MethodDelete, join([]string{"agents", id, "keys", r.PathValue("key")}), nil, nil); err != nil {
 		return c.refusedAgent(w, r, "keys", nil, err)
 	}
-	return back(w, r, where("agents", id), "The key is revoked. Whoever was connected with it has been cut off.")
+	done := "The key is revoked. The agent was not connected."
+	if !before.Away {
+		done = "The key is revoked. If the agent had come with it, it has been cut off."
+	}
+	return back(w, r, where("agents", id), done)
 }
 
 func (c *console) deleteAgent(w http.ResponseWriter, r *http.Request) error {

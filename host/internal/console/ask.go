@@ -16,27 +16,23 @@ type question struct {
 }
 
 // attachedNow says who would be cut off.
-func attachedNow(row channelRow, after string) string {
+func attachedNow(row api.Channel, after string) string {
 	if row.Adapter == nil {
 		return "No adapter is attached now."
 	}
 	return "Attached now: " + clip(row.Adapter.Platform, 100) + " by " + row.Adapter.Transport + " from " + row.Adapter.Remote + ". " + after
 }
 
-func (c *console) askRow(r *http.Request) (channelRow, error) {
-	ch, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
-	if err != nil {
-		return channelRow{}, err
+// attachedBy says who would be cut off with a token.
+func attachedBy(row api.Channel, token string) string {
+	if row.Adapter != nil && row.Adapter.TokenID == token {
+		return attachedNow(row, "It came with this token, and is cut off at once. To change the token without that, rotate it.")
 	}
-	rows, err := c.channelRows(r, []api.Channel{ch}, api.DeadCounts{Complete: true}) // their number is not shown
-	if err != nil {
-		return channelRow{}, err
-	}
-	return rows[0], nil
+	return "Nobody is attached with it now."
 }
 
 func (c *console) askDisable(w http.ResponseWriter, r *http.Request) error {
-	row, err := c.askRow(r)
+	row, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -49,7 +45,7 @@ func (c *console) askDisable(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *console) askRevokeToken(w http.ResponseWriter, r *http.Request) error {
-	row, err := c.askRow(r)
+	row, err := get[api.Channel](c, r, "channels", r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -57,9 +53,9 @@ func (c *console) askRevokeToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.askRevoke(w, r, "token", "pnt_…", list.Tokens, r.PathValue("token"), view{Nav: navChannels, Above: [2]string{row.Name, where("channels", row.Name)}}, question{
+	return c.askRevoke(w, r, "token", list.Tokens, r.PathValue("token"), view{Nav: navChannels, Above: [2]string{row.Name, where("channels", row.Name)}}, question{
 		Action: where("channels", row.Name, "tokens", r.PathValue("token"), "revoke"),
-		Now:    attachedNow(row, "If it came with this token it is cut off at once. To change the token without that, rotate it."),
+		Now:    attachedBy(row, r.PathValue("token")),
 	})
 }
 
@@ -72,16 +68,16 @@ func (c *console) askRevokeKey(w http.ResponseWriter, r *http.Request) error {
 	if !v.Away {
 		now = "The agent is connected now. If it came with this key it is cut off at once. To change the key without that, rotate it."
 	}
-	return c.askRevoke(w, r, "key", "…", v.Keys, r.PathValue("key"), view{Nav: navAgents, Above: [2]string{v.Name, where("agents", v.Name)}}, question{
+	return c.askRevoke(w, r, "key", v.Keys, r.PathValue("key"), view{Nav: navAgents, Above: [2]string{v.Name, where("agents", v.Name)}}, question{
 		Action: where("agents", v.Name, "keys", r.PathValue("key"), "revoke"), Now: now,
 	})
 }
 
 // askRevoke asks before the credential of this id ends.
-func (c *console) askRevoke(w http.ResponseWriter, r *http.Request, what, before string, list []api.Token, id string, v view, q question) error {
+func (c *console) askRevoke(w http.ResponseWriter, r *http.Request, what string, list []api.Token, id string, v view, q question) error {
 	for _, t := range list {
 		if t.ID == id {
-			v.Title, q.Back, q.Verb = "Revoke "+before+t.Hint+"?", v.Above[1], "Revoke the "+what
+			v.Title, q.Back, q.Verb = "Revoke "+what+" "+tokenName(t)+"?", v.Above[1], "Revoke the "+what
 			q.Does = "The " + what + " stops working now. It cannot be brought back."
 			c.show(w, r, http.StatusOK, v, askPage(q))
 			return nil

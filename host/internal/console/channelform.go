@@ -180,7 +180,7 @@ func numbersOf(p wire.Profile, q ledger.QueueLimits, retention, rate int) map[st
 
 // fill asks the API for what the form offers.
 func (c *console) fill(r *http.Request, f *channelForm) error {
-	agents, err := get[agentList](c, r, "agents"+most)
+	agents, err := c.allAgents(r)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (c *console) fill(r *http.Request, f *channelForm) error {
 	if err != nil {
 		return err
 	}
-	f.Agents, f.Capabilities = agents.Agents, caps.Capabilities
+	f.Agents, f.Capabilities = agents, caps.Capabilities
 	return nil
 }
 
@@ -240,15 +240,11 @@ func (c *console) createChannel(w http.ResponseWriter, r *http.Request) error {
 		}
 		return c.newChannelPage(w, r, p.Status, f)
 	}
-	rows, err := c.channelRows(r, []api.Channel{made.Channel}, api.DeadCounts{Complete: true})
-	if err != nil {
-		return err
-	}
 	w.Header().Set("HX-Push-Url", where("channels", made.Name))
 	c.show(w, r, http.StatusOK, view{
 		Title: made.Name + " is ready", Nav: navChannels, Above: [2]string{"Channels", Path + "channels"},
 		Lead: "Now let an adapter attach to it. This page shows when it does.",
-	}, createdPage(rows[0], made.Token, c.place()))
+	}, createdPage(made.Channel, made.Token, c.place()))
 	return nil
 }
 

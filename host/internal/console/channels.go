@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 )
 
 func (c *console) channels(mux *routes) {
@@ -34,14 +37,19 @@ func (c *console) channels(mux *routes) {
 // channelRow is a channel with what a list says of it.
 type channelRow struct {
 	api.Channel
-	Adapter *api.Adapter // nil = none is attached
-	Is      condition
-	Dead    int64
-	More    bool // there are more dead letters than were counted
+	Is   condition
+	Dead int64
+	More bool // there are more dead letters than were counted
 }
 
 func (c *console) listChannels(w http.ResponseWriter, r *http.Request) error {
-	list, err := get[channelList](c, r, "channels"+page(r))
+	q := r.URL.Query()
+	f := channelFilter{strings.TrimSpace(q.Get("q")), q.Get("agent"), q.Get("trouble") != ""}
+	trouble := ""
+	if f.Trouble {
+		trouble = "true"
+	}
+	list, err := get[channelList](c, r, "channels"+listQuery(r, "50", "q", f.Query, "agent", f.Agent, "trouble", trouble))
 	if err != nil {
 		return err
 	}
@@ -49,35 +57,30 @@ func (c *console) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.channelRows(r, list.Channels, dead)
-	if err != nil {
-		return err
-	}
 	c.show(w, r, http.StatusOK, view{
 		Title: "Channels", Nav: navChannels, Lead: "A channel is a slot for one adapter: who may attach, who answers, and what happens to messages meanwhile.",
 		Actions: button(Path+"channels/new", "plus", "New channel", ""),
-	}, channelsPage(rows, r.URL, list.Next))
+	}, channelsPage(f, c.channelRows(list.Channels, dead), r.URL, list.Next))
 	return nil
 }
 
-// channelRows joins channels with who is attached and what failed.
-func (c *console) channelRows(r *http.Request, list []api.Channel, dead api.DeadCounts) ([]channelRow, error) {
-	adapters, err := get[adapterList](c, r, "adapters"+most)
-	if err != nil {
-		return nil, err
-	}
-	attached := map[string]*api.Adapter{}
-	for i := range adapters.Adapters {
-		attached[adapters.Adapters[i].ChannelID] = &adapters.Adapters[i]
-	}
+// channelRows joins channels with what failed.
+func (c *console) channelRows(list []api.Channel, dead api.DeadCounts) []channelRow {
 	failed := deadOf(dead)
 	rows := make([]channelRow, len(list))
 	for i, ch := range list {
-		a := attached[ch.ID]
-		rows[i] = channelRow{ch, a, conditionOf(ch, a, c.Now()), failed[ch.ID], !dead.Complete}
+		rows[i] = channelRow{ch, conditionOf(ch, c.Now()), failed[ch.ID], !dead.Complete}
 	}
-	return rows, nil
+	return rows
 }
+
+// channelFilter is which channels the page lists.
+type channelFilter struct {
+	Query, Agent string
+	Trouble      bool // only those that want somebody
+}
+
+func (f channelFilter) any() bool { return f.Query != "" || f.Agent != "" || f.Trouble }
 
 // channelView is the page of one channel.
 type channelView struct {
@@ -150,11 +153,7 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 	if err != nil {
 		return channelView{}, err
 	}
-	rows, err := c.channelRows(r, []api.Channel{ch}, letters)
-	if err != nil {
-		return channelView{}, err
-	}
-	v := channelView{channelRow: rows[0], Letters: letters, Host: c.place(), Now: c.Now()}
+	v := channelView{channelRow: c.channelRows([]api.Channel{ch}, letters)[0], Letters: letters, Host: c.place(), Now: c.Now()}
 	if v.Stats, err = c.statistics(r, ch.Name, windowHour); err != nil {
 		return v, err
 	}
@@ -182,23 +181,18 @@ func (c *console) loadChannel(r *http.Request) (channelView, error) {
 	return v, nil
 }
 
+// limitsOf says how many messages may wait in a channel, how long, and how often one is tried.
+func limitsOf(ch api.Channel) string {
+	l := ch.QueueLimits
+	return fmt.Sprintf("At most %d messages wait, each for %s. One that is refused for now is tried %d times.",
+		cmp.Or(l.Length, delivery.DefaultLength), span(ttlOf(ch)), cmp.Or(l.Attempts, delivery.DefaultAttempts))
+}
+
+// hasAdapters reports whether adapters attach to the channel: to a front end none do.
+func hasAdapters(ch api.Channel) bool { return ch.Kind == "bridge" || ch.Kind == "plugin" }
+
 // hasTokens reports whether adapters of the channel bring a token.
 func hasTokens(ch api.Channel) bool { return ch.Kind == "bridge" }
-
-// adapterOf is the adapter that is attached to a channel, by the channel's id or name;
-// nil = none is.
-func (c *console) adapterOf(r *http.Request, channel string) (*api.Adapter, error) {
-	list, err := get[adapterList](c, r, "adapters"+most)
-	if err != nil {
-		return nil, err
-	}
-	for i, a := range list.Adapters {
-		if a.ChannelID == channel || a.Channel == channel {
-			return &list.Adapters[i], nil
-		}
-	}
-	return nil, nil
-}
 
 func (c *console) showChannel(w http.ResponseWriter, r *http.Request) error {
 	v, err := c.loadChannel(r)
@@ -251,22 +245,25 @@ func (c *console) showAttached(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.channelRows(r, []api.Channel{ch}, api.DeadCounts{Complete: true}) // their number is not shown
-	if err != nil {
-		return err
-	}
-	c.part(w, r, attachedPart(rows[0]))
+	c.part(w, r, attachedPart(ch))
 	return nil
 }
 
 func (c *console) switchChannel(on bool) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id := r.PathValue("id")
+		before, err := get[api.Channel](c, r, "channels", id)
+		if err != nil {
+			return err
+		}
 		if err := c.call(r, http.MethodPatch, join([]string{"channels", id}), map[string]bool{"enabled": on}, nil); err != nil {
 			return c.refused(w, r, "switch", nil, err)
 		}
-		done := "Channel " + id + " is disabled. Whoever was attached has been cut off."
-		if on {
+		done := "Channel " + id + " is disabled. Nobody was attached."
+		switch {
+		case before.Adapter != nil && !on:
+			done = "Channel " + id + " is disabled. Whoever was attached has been cut off."
+		case on:
 			done = "Channel " + id + " is enabled. Adapters may attach."
 		}
 		return back(w, r, where("channels", id), done)
@@ -329,11 +326,19 @@ func (c *console) rotateToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *console) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	id := r.PathValue("id")
-	if err := c.call(r, http.MethodDelete, join([]string{"channels", id, "tokens", r.PathValue("token")}), nil, nil); err != nil {
+	id, token := r.PathValue("id"), r.PathValue("token")
+	before, err := get[api.Channel](c, r, "channels", id)
+	if err != nil {
+		return err
+	}
+	if err := c.call(r, http.MethodDelete, join([]string{"channels", id, "tokens", token}), nil, nil); err != nil {
 		return c.refused(w, r, "tokens", nil, err)
 	}
-	return back(w, r, where("channels", id), "The token is revoked. Whoever was attached with it has been cut off.")
+	done := "The token is revoked. Nobody was attached with it."
+	if before.Adapter != nil && before.Adapter.TokenID == token {
+		done = "The token is revoked. The adapter that was attached with it has been cut off."
+	}
+	return back(w, r, where("channels", id), done)
 }
 
 func (c *console) deleteChannel(w http.ResponseWriter, r *http.Request) error {
@@ -353,6 +358,23 @@ func (c *console) deleteChannel(w http.ResponseWriter, r *http.Request) error {
 		return c.refused(w, r, "delete", map[string]string{"confirm": ch.Name}, err)
 	}
 	return back(w, r, Path+"channels", "Channel "+ch.Name+" is deleted, with its tokens and messages.")
+}
+
+// tokenName is what a token or key is called everywhere: its id, and the letters that it
+// ends with.
+func tokenName(t api.Token) string { return t.ID + " …" + t.Hint }
+
+// tokenTrouble is what is wrong with the channel's tokens; "" = nothing. ends is when the
+// last one does.
+func (v channelView) tokenTrouble() (what, why string, ends *api.Time) {
+	until := v.Health.OpenUntil
+	switch {
+	case !v.Health.Open:
+		return "No token is live", "No adapter can attach, and one that is attached can't come back. Rotate makes a new token.", nil
+	case hasTokens(v.Channel) && until != nil && until.Sub(v.Now) < api.SoonEnds:
+		return "The last token ends soon", "Then no adapter can attach, and the one that is attached with it is cut off. Rotate makes a new token.", until
+	}
+	return "", "", nil
 }
 
 // notConfirmed is what is wrong where the name that was typed is another.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -100,10 +101,26 @@ func (c *console) routes() *routes {
 	c.audit(mux)
 	c.connections(mux)
 	c.pictures(mux)
-	mux.HandleFunc(Path, c.page(func(http.ResponseWriter, *http.Request) error {
-		return &Problem{Status: http.StatusNotFound, Title: "No such page", Detail: "The page has moved, or what it showed is deleted."}
-	}))
+	mux.HandleFunc(Path, c.page(c.noPage))
 	return mux
+}
+
+// noPage is every other address. One that only a form is sent to leads to the page above
+// it: a browser asks for it when a page is loaded again that said what was wrong.
+func (c *console) noPage(w http.ResponseWriter, r *http.Request) error {
+	serves := func(method, path string) bool {
+		_, pattern := c.mux.Handler(&http.Request{Method: method, Host: r.Host, URL: &url.URL{Path: path}})
+		return strings.HasPrefix(pattern, method+" ")
+	}
+	if r.Method != http.MethodGet || !serves(http.MethodPost, r.URL.Path) {
+		return &Problem{Status: http.StatusNotFound, Title: "No such page", Detail: "The page has moved, or what it showed is deleted."}
+	}
+	above := r.URL.Path
+	for above != "" && !serves(http.MethodGet, above) {
+		above = above[:strings.LastIndexByte(above, '/')]
+	}
+	http.Redirect(w, r, local((&url.URL{Path: above}).EscapedPath()), http.StatusSeeOther) //nolint:gosec // G710: a page of the console, see local
+	return nil
 }
 
 // page makes the handler of a page from one that may fail: the error is shown

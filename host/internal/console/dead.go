@@ -25,7 +25,7 @@ type deadList struct {
 	Here     *url.URL
 	Channel  string
 	Reason   string
-	Channels []option
+	Channels input // the field that chooses the channel
 	Letters  []api.DeadLetter
 	Refusals []string       // of each letter, the adapter's words
 	Counts   api.DeadCounts // of the channel, or of all
@@ -75,7 +75,7 @@ func (c *console) showDead(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	page := deadList{Here: r.URL, Channel: q.Get("channel"), Reason: q.Get("reason")}
 	var err error
-	if page.Channels, err = c.channelOptions(r, page.Channel); err != nil {
+	if page.Channels, err = c.channelField(r, page.Channel); err != nil {
 		return err
 	}
 	if page.Counts, err = get[api.DeadCounts](c, r, "dead-letters", "counts?channel="+url.QueryEscape(page.Channel)); err != nil {
@@ -100,7 +100,7 @@ func (c *console) showDead(w http.ResponseWriter, r *http.Request) error {
 		page.Refusals = append(page.Refusals, why)
 	}
 	c.show(w, r, http.StatusOK, view{
-		Title: "Dead letters", Nav: navDead, Lead: "Messages that failed or expired, the newest first. Nothing is lost: each can be replayed.",
+		Title: "Dead letters", Nav: navDead, Lead: "Messages that failed or expired, the last that did first. Nothing is lost: each can be replayed.",
 	}, deadPage(page))
 	return nil
 }

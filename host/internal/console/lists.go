@@ -59,6 +59,21 @@ type conversationList struct {
 	Conversations []api.Conversation `json:"conversations"`
 }
 
+// allAgents asks for the agents, page by page.
+func (c *console) allAgents(r *http.Request) ([]api.Agent, error) {
+	var all []api.Agent
+	for cursor := ""; ; {
+		list, err := get[agentList](c, r, "agents"+most+"&cursor="+url.QueryEscape(cursor))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list.Agents...)
+		if cursor = list.Next; cursor == "" {
+			return all, nil
+		}
+	}
+}
+
 // page is the query of a list that a page of the console shows one page of.
 func page(r *http.Request) string {
 	q := url.Values{"limit": {"50"}}
@@ -109,35 +124,57 @@ type condition struct {
 
 // conditionOf says how a channel is. Green needs a fact: somebody is attached,
 // and was heard.
-func conditionOf(c api.Channel, a *api.Adapter, now time.Time) condition {
+func conditionOf(c api.Channel, now time.Time) condition {
 	h := c.Health
-	process := ""
-	if h.Process != nil {
-		process = *h.Process
+	switch c.Trouble(now) {
+	case api.Quarantined:
+		return condition{fault, "quarantined", "Its process failed too often. It stays off until somebody restarts it."}
+	case api.NoToken:
+		return condition{fault, "no token", "None of its tokens lets an adapter in."}
+	case api.TokenEnds:
+		return condition{warning, "token ends", "Its last token ends in " + span(h.OpenUntil.Sub(now)) + ": then no adapter gets in."}
+	case api.Restarting:
+		return condition{warning, "restarting", "Its process ended and is started again after a pause."}
+	case api.NoAdapter:
+		if c.Queue {
+			return condition{warning, "no adapter", "Messages for it wait in the queue."}
+		}
+		return condition{warning, "no adapter", "Messages for it are refused, since it has no queue."}
+	case api.Refusing:
+		return condition{fault, "refusing", refusalWords(h)}
+	case api.AgentAway:
+		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. " + waitingTurns(h.WaitingTurns)}
+	case api.RefusesSome:
+		return condition{warning, "refuses some", refusalWords(h)}
 	}
 	switch {
 	case !c.Enabled:
 		return condition{idle, "disabled", "Nobody can attach, until it is enabled."}
-	case process == "quarantined":
-		return condition{fault, "quarantined", "Its process failed too often. It stays off until somebody restarts it."}
-	case process == "backoff":
-		return condition{warning, "restarting", "Its process ended and is started again after a pause."}
-	case process == "starting" && !h.Attached:
-		return condition{about, "starting", "Its process has been started and has not attached yet."}
 	case c.Kind == "agui" || c.Kind == "bridle":
 		return condition{about, "built in", "Clients come and go by themselves; no adapter is needed."}
-	case !h.Attached && h.LastInboundAt == nil && h.LastSentAt == nil:
-		return condition{waiting, "waiting", "No adapter has used it yet."}
-	case !h.Attached && c.Queue:
-		return condition{warning, "no adapter", "Messages for it wait in the queue."}
+	case !h.Attached && h.Process != nil && *h.Process == "starting":
+		return condition{about, "starting", "Its process has been started and has not attached yet."}
 	case !h.Attached:
-		return condition{warning, "no adapter", "Messages for it are refused, since it has no queue."}
-	case h.AgentAway:
-		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. Messages for it wait."}
-	case a != nil:
-		return condition{good, "attached", "Heard " + span(now.Sub(a.LastFrameAt.Time)) + " ago."}
+		return condition{waiting, "waiting", "No adapter has used it yet."}
+	case c.Adapter != nil:
+		return condition{good, "attached", "Heard " + span(now.Sub(c.Adapter.LastFrameAt.Time)) + " ago."}
 	}
 	return condition{good, "attached", ""}
+}
+
+func refusalWords(h api.Health) string {
+	if h.RecentWords == 1 {
+		return "It refused the last message."
+	}
+	return fmt.Sprintf("It refused %d of the last %d messages.", h.RecentRefusals, h.RecentWords)
+}
+
+// waitingTurns says how many messages wait for an agent that is away.
+func waitingTurns(n int) string {
+	if n == 0 {
+		return "No message waits for it yet."
+	}
+	return count(n, "message waits", "messages wait") + " for it."
 }
 
 // span is a duration as people say it.

@@ -33,7 +33,8 @@ func TestConditions(t *testing.T) {
 		"front":       {api.Channel{Enabled: true, Kind: "agui", Health: api.Health{Attached: true}}, nil, about, "Clients come"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := conditionOf(c.channel, c.adapter, now)
+			c.channel.Adapter = c.adapter
+			got := conditionOf(c.channel, now)
 			if got.Tone != c.want || !strings.Contains(got.Why, c.why) {
 				t.Errorf("got %+v, want %s because %q", got, c.want, c.why)
 			}

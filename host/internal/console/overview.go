@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
@@ -34,7 +35,7 @@ type overviewView struct {
 }
 
 func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
-	list, err := get[channelList](c, r, "channels"+most)
+	all, err := get[api.ChannelSummary](c, r, "channels", "_summary?limit="+strconv.Itoa(mostRows))
 	if err != nil {
 		return err
 	}
@@ -42,11 +43,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.channelRows(r, list.Channels, letters)
-	if err != nil {
-		return err
-	}
-	agents, err := get[agentList](c, r, "agents"+most)
+	agents, err := c.allAgents(r)
 	if err != nil {
 		return err
 	}
@@ -62,7 +59,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := newOverview(rows, agents.Agents, plugins.Plugins, letters, list.Next != "")
+	v := newOverview(all, c.channelRows(all.First, letters), agents, plugins.Plugins, letters, c.Now())
 	v.Failed, v.Stats = dead.DeadLetters, stats
 	c.show(w, r, http.StatusOK, view{Title: "Overview", Nav: navOverview}, overview(v))
 	return nil
@@ -83,56 +80,60 @@ const mostRows = 12
 // mostProblems is how many dead letters it lists.
 const mostProblems = 5
 
-func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, dead api.DeadCounts, more bool) overviewView {
-	v := overviewView{}
-	away := map[string]bool{}
+func newOverview(all api.ChannelSummary, rows []channelRow, agents []api.Agent, plugins []api.Plugin, dead api.DeadCounts, now time.Time) overviewView {
+	v := overviewView{
+		Rows: rows, More: all.Channels > len(rows), Begun: all.Bridges > 0, Attached: all.BridgesTaken > 0, Spoken: all.Spoken > 0,
+	}
+	away := 0
 	for _, a := range agents {
-		if is := agentCondition(a); a.Enabled && !a.Away && a.Turns.FailedInRow > 0 {
-			if f := a.Turns.LastFailure; f != nil {
-				is.Why += fmt.Sprintf(" %s: %.200s", reasons[f.Reason].Word, f.Detail)
-			}
-			v.Concerns = append(v.Concerns, concern{is, "Agent " + a.Name, where("agents", a.Name)})
+		is := agentCondition(a)
+		if !a.Enabled || !a.Away && a.Turns.FailedInRow == 0 {
+			continue
 		}
-		if a.Away && a.Enabled {
-			away[a.Name] = true
-			v.Concerns = append(v.Concerns, concern{condition{warning, "away", "It can't be asked. Messages for it wait."}, "Agent " + a.Name, where("agents", a.Name)})
+		if a.Away {
+			away++
+		} else if f := a.Turns.LastFailure; f != nil {
+			is.Why += fmt.Sprintf(" %s: %.200s", reasons[f.Reason].Word, f.Detail)
 		}
+		v.Concerns = append(v.Concerns, concern{is, "Agent " + a.Name, where("agents", a.Name)})
 	}
 	for _, p := range plugins {
 		if p.State == "quarantined" || p.State == "backoff" {
 			v.Concerns = append(v.Concerns, concern{pluginCondition(p), "Plugin " + p.Name, where("plugins", p.Name)})
 		}
 	}
-	attached, slots, waits := 0, 0, 0
+	shown := 0
 	for _, row := range rows {
-		waits += row.Health.QueueLength
-		v.Spoken = v.Spoken || row.Health.LastInboundAt != nil
-		if row.Kind == "bridge" {
-			v.Begun = true
-		}
-		if row.Kind != "bridge" && row.Kind != "plugin" || !row.Enabled {
+		switch row.Trouble(now) {
+		case api.NoTrouble:
 			continue
-		}
-		slots++
-		if row.Adapter != nil {
-			attached++
-			v.Attached = v.Attached || row.Kind == "bridge"
-		} else if row.Kind == "bridge" && row.Is.Tone == warning {
+		case api.Quarantined, api.Restarting, api.AgentAway: // processes and agents are listed themselves
+		default:
 			v.Concerns = append(v.Concerns, concern{row.Is, "Channel " + row.Name, where("channels", row.Name)})
 		}
+		shown++
+	}
+	if more := all.Troubled - shown; more > 0 {
+		v.Concerns = append(v.Concerns, concern{condition{warning, "more", "They are listed by themselves."}, plural(more, "more channel"), Path + "channels?trouble=true"})
 	}
 	v.Tiles = []tile{
-		attachedTile(attached, slots),
-		{Name: "Agents away", Value: strconv.Itoa(len(away)), Note: "of " + plural(len(agents), "agent"), Tone: worse(len(away) > 0, warning), Href: Path + "agents"},
-		{Name: "Waiting", Value: strconv.Itoa(waits), Note: "messages in queues", Tone: worse(waits > 0, about), Href: Path + "channels"},
+		attachedTile(all.Attached, all.Slots),
+		{Name: "Agents away", Value: strconv.Itoa(away), Note: "of " + plural(len(agents), "agent"), Tone: worse(away > 0, warning), Href: Path + "agents"},
+		{Name: "Waiting", Value: strconv.Itoa(all.QueueLength + all.WaitingTurns), Note: waitsWhere(all.QueueLength, all.WaitingTurns), Tone: worse(all.QueueLength+all.WaitingTurns > 0, about), Href: Path + "channels"},
 		{Name: "Dead letters", Value: counted(dead.Total, dead.Complete), Note: "failed or expired", Tone: worse(dead.Total > 0, fault), Href: Path + "dead"},
 	}
 	if len(plugins) > 0 {
 		v.Tiles = slices.Insert(v.Tiles, 1, pluginTile(plugins))
 	}
-	slices.SortStableFunc(rows, func(a, b channelRow) int { return urgency(a.Is.Tone) - urgency(b.Is.Tone) })
-	v.Rows, v.More = rows[:min(len(rows), mostRows)], more || len(rows) > mostRows
 	return v
+}
+
+// waitsWhere says for what messages wait.
+func waitsWhere(queued, turns int) string {
+	if turns == 0 {
+		return "messages in queues"
+	}
+	return fmt.Sprintf("messages: %d in queues, %d for agents", queued, turns)
 }
 
 func attachedTile(attached, slots int) tile {
@@ -187,6 +188,3 @@ func counted(n int64, complete bool) string {
 	}
 	return digits(n) + "+"
 }
-
-// urgency orders tones: what wants somebody first.
-func urgency(t tone) int { return slices.Index([]tone{fault, warning, about, waiting, good, idle}, t) }

@@ -377,7 +377,7 @@ func overviewFailed(list []api.DeadLetter) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = moment(d.Message.TS).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = since(d.DiedAt).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -51,11 +51,11 @@ func (c *console) showPictures(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := get[channelList](c, r, "channels?limit=500")
+	channels, err := c.channelField(r, channel)
 	if err != nil {
 		return err
 	}
-	c.show(w, r, http.StatusOK, view{Title: "Metrics", Nav: navMetrics}, picturesPage(list.Channels, s))
+	c.show(w, r, http.StatusOK, view{Title: "Metrics", Nav: navMetrics}, picturesPage(channels, s))
 	return nil
 }
 

@@ -31,6 +31,9 @@ func (c *console) pluginPages(mux *routes) {
 func pluginCondition(p api.Plugin) condition {
 	switch p.State {
 	case "running":
+		if !p.Health.Attached && p.Health.LastAttachedAt != nil {
+			return condition{warning, "running", "It runs, and is not attached any more."}
+		}
 		if !p.Health.Attached {
 			return condition{about, "running", "It runs, and has not attached yet."}
 		}
@@ -133,11 +136,28 @@ func (c *console) loadPlugin(r *http.Request) (pluginView, error) {
 
 func (c *console) showPlugin(w http.ResponseWriter, r *http.Request) error {
 	v, err := c.loadPlugin(r)
+	if gone(err) {
+		return c.noPlugin(w, r, err)
+	}
 	if err != nil {
 		return err
 	}
 	c.pluginPage(w, r, http.StatusOK, v)
 	return nil
+}
+
+// noPlugin leads to what there is of a plugin that plugins.yaml does not name.
+func (c *console) noPlugin(w http.ResponseWriter, r *http.Request, why error) error {
+	name := r.PathValue("name")
+	if name == "reload" { // the page that said what is wrong with the file, loaded again
+		http.Redirect(w, r, Path+"plugins", http.StatusSeeOther)
+		return nil
+	}
+	ch, err := get[api.Channel](c, r, "channels", name)
+	if err != nil || ch.Kind != "plugin" {
+		return why
+	}
+	return back(w, r, where("channels", ch.Name), "plugins.yaml does not name "+ch.Name+" any more. This is its channel, with all that was said.")
 }
 
 func (c *console) pluginPage(w http.ResponseWriter, r *http.Request, status int, v pluginView) {

@@ -60,6 +60,36 @@ type replayView struct {
 
 func (v replayView) running() bool { return v.State == "running" }
 
+// heading says how it stands: it is done only when all have arrived.
+func (v replayView) heading() string {
+	switch {
+	case v.running():
+		return digits(int64(v.done())) + " of " + plural(v.Total, "message")
+	case v.State == "stopped":
+		return "Stopped after " + digits(int64(v.done())) + " of " + plural(v.Total, "message")
+	case v.Left > 0 && v.Replayed == 0:
+		return "Nothing was replayed"
+	case v.DeadAgain > 0:
+		return count(v.DeadAgain, "message is", "messages are") + " dead again"
+	case v.Waiting > 0:
+		return count(v.Waiting, "message has", "messages have") + " not arrived yet"
+	case v.Left > 0:
+		return "Replayed in part"
+	}
+	return "Done"
+}
+
+// every is how often the page asks again: as long as something may still change.
+func (v replayView) every() string {
+	switch {
+	case v.running():
+		return "every 1s"
+	case v.Waiting > 0:
+		return "every 3s"
+	}
+	return ""
+}
+
 // done is how many it has come to.
 func (v replayView) done() int { return v.Replayed + v.Left }
 

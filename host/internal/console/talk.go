@@ -169,11 +169,11 @@ func (c *console) reply(w http.ResponseWriter, r *http.Request) error {
 	said := wordsOf(out.State, "")
 	done := "Message " + out.ID + " is " + lowerFirst(said.Word) + ". " + said.Mean
 	if out.State == "sent" {
-		a, err := c.adapterOf(r, r.PathValue("channel"))
+		ch, err := get[api.Channel](c, r, "channels", r.PathValue("channel"))
 		if err != nil {
 			return err
 		}
-		done += " " + sentTo(a)
+		done += " " + sentTo(ch.Adapter)
 	}
 	for _, d := range out.Degraded {
 		done += " " + degradedWords(d.From, d.To, d.Reason) + "."

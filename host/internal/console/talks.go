@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
@@ -23,7 +24,7 @@ type talkList struct {
 	Here     *url.URL
 	Query    string
 	Channel  string // "" = all
-	Channels []option
+	Channels input  // the field that chooses it
 	Fault    string // what is wrong with the query
 
 	Conversations []api.Conversation
@@ -49,7 +50,7 @@ func (c *console) showTalks(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	page := talkList{Here: r.URL, Query: strings.TrimSpace(q.Get("q")), Channel: q.Get("channel")}
 	var err error
-	if page.Channels, err = c.channelOptions(r, page.Channel); err != nil {
+	if page.Channels, err = c.channelField(r, page.Channel); err != nil {
 		return err
 	}
 	status := http.StatusOK
@@ -84,21 +85,29 @@ func queryFault(p *Problem) string {
 	return strings.TrimPrefix(or(p.At("query.q"), p.Detail), "query.q: ")
 }
 
-// channelOptions are the channels to choose from, behind all of them. The one
-// that is chosen is among them even if it is not listed.
-func (c *console) channelOptions(r *http.Request, chosen string) ([]option, error) {
-	list, err := get[channelList](c, r, "channels?limit=500")
+// mostOptions is how many channels a menu offers: of more the name is typed.
+const mostOptions = 100
+
+// channelField chooses a channel, or all of them. The one that is chosen is among the
+// options even if it is not listed.
+func (c *console) channelField(r *http.Request, chosen string) (input, error) {
+	in := input{Name: "channel", Label: "Channel", Value: chosen, Optional: true}
+	list, err := get[channelList](c, r, "channels?limit="+strconv.Itoa(mostOptions))
 	if err != nil {
-		return nil, err
+		return in, err
 	}
-	out := []option{{"", "All channels"}}
+	if list.Next != "" {
+		in.Code, in.Max, in.Hint = true, 64, "Its name; nothing means all. The page Channels finds names by any part of them."
+		return in, nil
+	}
+	in.Options = []option{{"", "All channels"}}
 	known := chosen == ""
 	for _, ch := range list.Channels {
-		out = append(out, option{ch.Name, ch.Name})
+		in.Options = append(in.Options, option{ch.Name, ch.Name})
 		known = known || ch.Name == chosen
 	}
 	if !known {
-		out = append(out, option{chosen, clip(chosen, 64)})
+		in.Options = append(in.Options, option{chosen, clip(chosen, 64)})
 	}
-	return out, nil
+	return in, nil
 }

@@ -161,6 +161,17 @@ func (v *visitor) text() string {
 	return strings.Join(strings.Fields(textOf(v.find(func(n *html.Node) bool { return n.Data == "main" }))), " ")
 }
 
+// words is text with a space between what stands in different elements.
+func (v *visitor) words() string {
+	var b strings.Builder
+	for n := range v.find(func(n *html.Node) bool { return n.Data == "main" }).Descendants() {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data + " ")
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
 // source is the page as it was sent.
 func (v *visitor) source() string {
 	var b strings.Builder

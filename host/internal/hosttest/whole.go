@@ -17,6 +17,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/front"
 	"github.com/pontoon-bridge/pontoon/host/internal/front/agui"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger/sqlite"
+	"github.com/pontoon-bridge/pontoon/host/internal/metrics"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
 	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
@@ -33,6 +34,7 @@ type whole struct {
 	plugins  *supervisor.Supervisor
 	account  *auth.Account
 	met      *connlog.Log
+	minutes  *metrics.Recorder
 }
 
 // prepare is what a store and sessions need from the beginning.
@@ -85,7 +87,8 @@ func (w *whole) complete(h *Host, s *Setup, o *api.Options) error {
 		Store: h.Store, Dir: h.Dir, Limiter: w.failures, Failures: &h.Gate.Failures, Now: time.Now,
 		URL: func(code string) string { return "http://" + h.addr + "/console/setup?code=" + code },
 	})
-	o.Failures, o.AgentSockets, o.Fronts, o.Plugins, o.Account = w.failures, w.sockets, []front.End{w.runs}, w.plugins, w.account
+	w.minutes = &metrics.Recorder{Store: h.Store, Hub: h.Hub, Log: o.Log, Now: time.Now}
+	o.Failures, o.AgentSockets, o.Fronts, o.Plugins, o.Account, o.Minutes = w.failures, w.sockets, []front.End{w.runs}, w.plugins, w.account, w.minutes.Minutes
 	return nil
 }
 
@@ -96,7 +99,7 @@ func (w *whole) surface(h *Host, log *slog.Logger, next http.Handler) http.Handl
 
 // services are what runs beside gate and slots.
 func (w *whole) services(h *Host) []func(context.Context) error {
-	return []func(context.Context) error{h.Store.Serve, h.Files.Serve, w.sockets.Serve, w.plugins.Serve, w.met.Serve}
+	return []func(context.Context) error{h.Store.Serve, h.Files.Serve, w.sockets.Serve, w.plugins.Serve, w.met.Serve, w.minutes.Serve}
 }
 
 // close ends what clients wait for.

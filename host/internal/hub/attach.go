@@ -68,6 +68,7 @@ type Info struct {
 	Local     bool   // on this machine
 	Away      string // what a user is told whose agent is away; "" = what all are told
 	Since     time.Time
+	Token     int64            // id of the channel's token that it came with; 0 = it needed none
 	Order     int64            // of its register among all: who asked later has the slot
 	Heard     func() time.Time // when the adapter was last heard
 
@@ -136,7 +137,7 @@ func (a *Attachment) Detach() {
 	left := ch.takeBack(a)
 	current := ch.attached == a
 	if current {
-		ch.attached = nil
+		ch.attached, ch.left = nil, time.Now()
 	}
 	ch.returned(left)
 	row := ch.policy.Channel

@@ -43,8 +43,8 @@ type locked struct {
 	attached      *Attachment // nil = nobody
 	conversations map[string]*conversation
 	idle          *list.List // of *conversation, least recently used first; nil = there was none yet
-	lastAck       time.Time
-	tally         *Tally // nil = nothing happened yet, as in most channels of a large host
+	left          time.Time  // when the last adapter that is not attached any more went; zero = none did in this process
+	tally         *Tally     // nil = nothing happened yet, as in most channels of a large host
 
 	outbox outbox
 	queue  queue

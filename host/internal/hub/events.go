@@ -220,6 +220,11 @@ func (h *Hub) created(c *Channel, conv *conversation, in ledger.Row, out []ledge
 
 // stateChanged publishes a message's new state.
 func (ch *locked) stateChanged(conv *conversation, id ledger.MessageID, s ledger.State, why ledger.Reason) {
+	if s == ledger.Sent && ch.taker().acked() { // its adapter is still to say what became of it
+		ch.c.hub.replayings.moved(id, ledger.Queued)
+	} else {
+		ch.c.hub.replayings.moved(id, s)
+	}
 	ch.c.hub.Events.publish(Event{Type: EventState, ChannelID: ch.policy.ID, ChannelName: ch.policy.Name, Conversation: conv.Key, ID: id, State: s, Reason: why})
 }
 
@@ -260,6 +265,7 @@ type Summary struct {
 	Unknown   []string
 	Effective wire.Caps
 	Remote    string
+	Token     int64 // see Info
 	Since     time.Time
 	LastFrame time.Time
 	Queue     int
@@ -274,7 +280,7 @@ func (a *Attachment) summary() Summary {
 	defer ch.unlock()
 	s := Summary{
 		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
-		Remote: a.Remote, Since: a.Since, LastFrame: wallclock.At(a.Heard(), time.Now()), Queue: ch.queue.backlog,
+		Remote: a.Remote, Token: a.Token, Since: a.Since, LastFrame: wallclock.At(a.Heard(), time.Now()), Queue: ch.queue.backlog,
 	}
 	if a.Frames != nil {
 		s.FramesIn, s.FramesOut = a.Frames()
@@ -311,16 +317,15 @@ func (h *Hub) Attached(key int64) (Summary, bool) {
 	return a.summary(), true
 }
 
-// LastAck is when an adapter of the channel last confirmed a message; zero =
-// never in this process (what was before, ledger.Ends tell).
-func (h *Hub) LastAck(key int64) time.Time {
+// Left is when the last adapter of a channel went; zero = none did in this process.
+func (h *Hub) Left(key int64) time.Time {
 	c := h.known(key)
 	if c == nil {
 		return time.Time{}
 	}
 	ch := c.lock()
 	defer ch.unlock()
-	return ch.lastAck
+	return ch.left
 }
 
 // LastSent is when a message of the channel was last written to an adapter;

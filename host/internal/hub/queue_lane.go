@@ -243,10 +243,12 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 		ch.count().Ignored++ // late, twice, or of what nobody sent
 		return false
 	}
-	ch.lastAck, f.again = time.Now(), false
-	f.heard = ch.lastAck
+	f.heard, f.again = time.Now(), false
 	said := in.Later
 	why := clip(said.Error)
+	if !said.OK || f.frame() == len(f.parcel.Frames) { // its other frames are still to be taken
+		ch.count().Said.hear(said.OK, f.heard, why)
+	}
 	switch {
 	case said.OK && f.frame() < len(f.parcel.Frames):
 		ch.queue.note(f, said.PreviewHandle)
@@ -336,7 +338,11 @@ func (q *queue) finish(f *flight, s ledger.State, why ledger.Reason, life []ledg
 	q.outbox.know(f.id, f.handle)
 	f.Settle(f.id)
 	if s == ledger.Delivered {
-		q.arrived(&f.parcel, q.lastAck)
+		at := f.heard
+		if at.IsZero() { // the far end shows it already
+			at = time.Now()
+		}
+		q.arrived(&f.parcel, at)
 	}
 	q.change(change{conv: f.conv, of: ledger.Out, to: ledger.Settlement{ID: f.id, State: s, Reason: why, Handle: f.handle, Life: life}})
 	q.mayTake(f.lane)

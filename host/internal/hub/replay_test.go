@@ -52,10 +52,10 @@ func TestReplayToAgent(t *testing.T) {
 // dead waits until there are n dead letters.
 func (b *bed) dead(n int) []ledger.Entry {
 	b.T.Helper()
-	var all []ledger.Heading
+	var all []ledger.DeadHeading
 	await.UntilElse(b.T, func() bool {
 		var err error
-		if all, err = b.Store.Dead(b.T.Context(), 0, "", 0, 10); err != nil {
+		if all, err = b.Store.Dead(b.T.Context(), 0, "", ledger.Death{}, 10); err != nil {
 			b.T.Fatal(err)
 		}
 		return len(all) == n

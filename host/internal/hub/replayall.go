@@ -3,8 +3,10 @@ package hub
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,19 +62,17 @@ type Replaying struct {
 	Began    time.Time
 	Ended    time.Time // zero = it goes on
 	Stopped  bool      // it ended before its end
-}
-
-// replaying is a Replaying that changes. The mutex of replayings guards it.
-type replaying struct {
-	Replaying
-	cancel context.CancelFunc
+	Fates              // of those that were replayed; together they are Replayed
 }
 
 // replayings are the replays of many that go on, and the last that ended. They are
 // in memory alone: what a host that stopped did not replay is a dead letter still.
 type replayings struct {
-	mu   sync.Mutex   // guards what follows
-	list []*replaying // oldest first
+	any atomic.Int32 // letters that are tracked; spares each change of a message the mutex
+
+	mu      sync.Mutex   // guards what follows; it may be taken with a channel's mutex held
+	list    []*replaying // oldest first
+	tracked map[ledger.MessageID]*replaying
 }
 
 // BeginReplay replays letters in their order, behind the caller's back; ended is
@@ -97,12 +97,15 @@ func (h *Hub) BeginReplay(channel int64, letters []Letter, ended func(Replaying)
 		return Replaying{}, ErrReplaying
 	}
 	ctx, cancel := context.WithCancel(h.ctx)
-	r := &replaying{Replaying{ID: uuid.NewString(), Channel: channel, Total: len(letters), Began: h.Now()}, cancel}
+	r := &replaying{Replaying{ID: uuid.NewString(), Channel: channel, Total: len(letters), Began: h.Now()}, cancel, map[ledger.MessageID]ledger.State{}}
+	all.track(r, letters)
 	if !h.spawn(func() { h.replay(ctx, r, letters, ended) }) {
 		cancel()
+		all.untrackAll(r, letters)
 		return Replaying{}, ErrClosed
 	}
-	all.list = recent(append(all.list, r))
+	all.list = append(all.list, r)
+	all.forgetOldest()
 	return r.Replaying, nil
 }
 
@@ -110,35 +113,32 @@ func (h *Hub) BeginReplay(channel int64, letters []Letter, ended func(Replaying)
 func (h *Hub) replay(ctx context.Context, r *replaying, letters []Letter, ended func(Replaying)) {
 	defer r.cancel()
 	all := &h.replayings
+	n := 0
 	err := h.ReplayAll(ctx, letters, func(err error) {
-		all.mu.Lock()
-		defer all.mu.Unlock()
-		if err == nil {
-			r.Replayed++
-			return
-		}
-		r.Left++
-		r.Why = err
+		all.came(r, letters[n].ID, err)
+		n++
 	})
 	all.mu.Lock()
+	all.untrackAll(r, letters[n:])
 	r.Ended, r.Stopped = h.Now(), err != nil
 	last := r.Replaying
 	all.mu.Unlock()
 	ended(last)
 }
 
-// recent leaves out the oldest of those that ended.
-func recent(list []*replaying) []*replaying {
+// forgetOldest leaves out the oldest of those that ended. The mutex must be held.
+func (a *replayings) forgetOldest() {
 	ended := 0
-	for _, one := range list {
+	for _, one := range a.list {
 		if !one.Ended.IsZero() {
 			ended++
 		}
 	}
-	return slices.DeleteFunc(list, func(one *replaying) bool {
+	a.list = slices.DeleteFunc(a.list, func(one *replaying) bool {
 		drop := !one.Ended.IsZero() && ended > keepReplays
 		if drop {
 			ended--
+			a.untrack(one, slices.Collect(maps.Keys(one.again))...)
 		}
 		return drop
 	})

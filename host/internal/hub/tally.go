@@ -54,6 +54,7 @@ type Tally struct {
 	Ignored        uint64 // acknowledgements of what was not in flight
 	Outcomes       [len(Outcomes)]uint64
 	Latency        tally.Counts // of messages that were sent or delivered: since they were stored
+	Said           Said         // by adapters, of messages
 }
 
 // count is the channel's tally, to be added to.

@@ -61,6 +61,16 @@ type Terms struct {
 	Channels []string // ids of those that it is limited to, also of deleted ones; empty = all
 }
 
+// Door is what the tokens of a channel say together.
+type Door struct {
+	Used    time.Time // when an adapter last came with one; zero = none did
+	Endless bool      // one of them lets adapters in for ever
+	Ends    time.Time // when the last one ends or has ended, of those that were not revoked; zero = all were, or Endless
+}
+
+// Open reports whether a token lets adapters in at a time.
+func (d Door) Open(at time.Time) bool { return d.Endless || at.Before(d.Ends) }
+
 // NewCredential is a credential about to be stored.
 type NewCredential struct {
 	Terms

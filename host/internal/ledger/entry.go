@@ -22,6 +22,14 @@ type Origin struct {
 	ReplyCtx   string // JSON, the adapter's own
 }
 
+// Settled is when the message came into the state that it is in.
+func (e *Entry) Settled() time.Time {
+	if e.SettledAt.IsZero() { // it was stored so
+		return e.ID.Time()
+	}
+	return e.SettledAt
+}
+
 // Making reports that the message is still being made.
 func (e *Entry) Making() bool {
 	return e.Status == StatusPending || e.Status == StatusStreaming

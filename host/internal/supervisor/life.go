@@ -278,10 +278,19 @@ func (l *life) explain(err error) error {
 	if exit.Err == nil && exit.Signal == "" && exit.Code == transport.ExitConfig {
 		return &grpcconn.ConfigError{Reason: clip(cmp.Or(said, what))}
 	}
-	if said != "" {
-		what += ": " + clip(said)
+	return errors.New(endOf(what, clip(said), l.logs.tell()))
+}
+
+// endOf says how a process ended, with its last words. Unless they tell why it ended, they
+// are no more than the last line.
+func endOf(how, said string, tells bool) string {
+	switch {
+	case said == "":
+		return how
+	case tells:
+		return how + ": " + said
 	}
-	return errors.New(what)
+	return how + "; it did not say why, and its last line was: " + said
 }
 
 func exitText(e child.Exit) string {

@@ -176,6 +176,13 @@ func (l *logs) lastWords() string {
 	return l.words.last
 }
 
+// tell reports whether the last words tell why the process ended.
+func (l *logs) tell() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.words.telling != ""
+}
+
 // drain reads until the stream ends and keeps its lines. It never stops
 // reading, whatever is written: a full pipe would block the plugin.
 func (l *logs) drain(stream string, r io.Reader) {

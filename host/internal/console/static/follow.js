@@ -165,7 +165,8 @@
 		if (current && current.log === log) return;
 		current?.stop();
 		current = log ? new Follower(log) : null;
-		if (log && !location.hash) toEnd();
+		// After this htmx shows the top of a page that took the place of another.
+		if (log && !location.hash) requestAnimationFrame(() => { if (current?.log === log) toEnd(); });
 	};
 
 	document.addEventListener("DOMContentLoaded", begin);

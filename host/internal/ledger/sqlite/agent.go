@@ -162,3 +162,25 @@ func config(c json.RawMessage) string {
 	}
 	return string(c)
 }
+
+// ChannelsByAgent counts the channels by the agent that they are routed to.
+func (s *Store) ChannelsByAgent(ctx context.Context) (map[string]int, error) {
+	rows, err := s.readDB.QueryContext(ctx, "SELECT agent, count(*) FROM channel GROUP BY agent")
+	if err != nil {
+		return nil, failed("count channels", err)
+	}
+	defer func() { _ = rows.Close() }()
+	out := map[string]int{}
+	for rows.Next() {
+		var agent string
+		var n int
+		if err := rows.Scan(&agent, &n); err != nil {
+			return nil, failed("count channels", err)
+		}
+		out[agent] = n
+	}
+	if err := rows.Err(); err != nil {
+		return nil, failed("count channels", err)
+	}
+	return out, nil
+}

@@ -182,19 +182,6 @@ func (s *Store) Life(ctx context.Context, id ledger.MessageID) (life []ledger.Li
 	return life, nil
 }
 
-// Dead lists up to n messages that failed or expired, newest first, from before
-// id; 0 starts. channel 0 = all, why "" = for whatever reason. Whose author may not
-// speak is not among them.
-func (s *Store) Dead(ctx context.Context, channel int64, why ledger.Reason, before ledger.MessageID, n int) ([]ledger.Heading, error) {
-	if before == 0 {
-		before = 1<<63 - 1
-	}
-	return headings(s.read.DeadLetters(ctx, db.DeadLettersParams{
-		Before: int64(before), Refused: sql.NullString{String: string(ledger.ReasonRejected), Valid: true}, Channel: sql.NullInt64{Int64: channel, Valid: channel != 0},
-		Only: sql.NullString{String: string(why), Valid: why != ""}, N: int64(n),
-	}))
-}
-
 // PendingChannels are the channels that have unfinished messages.
 func (s *Store) PendingChannels(ctx context.Context) ([]int64, error) {
 	keys, err := s.read.PendingChannels(ctx)

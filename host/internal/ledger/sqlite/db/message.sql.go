@@ -133,57 +133,6 @@ func (q *Queries) CountPending(ctx context.Context, channel int64) (int64, error
 	return count, err
 }
 
-const deadLetters = `-- name: DeadLetters :many
-SELECT m.id, m.channel, CAST(octet_length(m.text) + coalesce(octet_length(m.parts), 0) + coalesce(octet_length(m.origin), 0) + coalesce(octet_length(m.meta), 0) + coalesce(octet_length(m.notes), 0) AS INTEGER) AS size FROM message m
-WHERE m.state IN (5, 6) AND m.id < ?1 AND (m.direction = 1 OR m.reason <> ?2)
-  AND m.channel = coalesce(CAST(?3 AS INTEGER), m.channel)
-  AND (CAST(?4 AS TEXT) IS NULL OR m.reason = CAST(?4 AS TEXT))
-ORDER BY m.id DESC LIMIT ?5
-`
-
-type DeadLettersParams struct {
-	Before  int64
-	Refused sql.NullString
-	Channel sql.NullInt64
-	Only    sql.NullString
-	N       int64
-}
-
-type DeadLettersRow struct {
-	ID      int64
-	Channel int64
-	Size    int64
-}
-
-func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]DeadLettersRow, error) {
-	rows, err := q.db.QueryContext(ctx, deadLetters,
-		arg.Before,
-		arg.Refused,
-		arg.Channel,
-		arg.Only,
-		arg.N,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []DeadLettersRow{}
-	for rows.Next() {
-		var i DeadLettersRow
-		if err := rows.Scan(&i.ID, &i.Channel, &i.Size); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Close(); err != nil {
-		return nil, err
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const insertLife = `-- name: InsertLife :exec
 INSERT INTO life (message, at, what, detail) VALUES (?, ?, ?, ?)
 `
