@@ -93,6 +93,9 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 	if in.Type == TypeRegister && len(in.Register.Capabilities) == 0 {
 		in.Register.Capabilities = []string{}
 	}
+	if in.Lenient = 0; back.Lenient != 0 {
+		t.Fatalf("%s: what was written is not as the protocol has it: %s", again, back.Lenient.Names())
+	}
 	if !reflect.DeepEqual(in, back) {
 		t.Fatalf("%s\nwas  %+v\nback %+v", frame, in, back)
 	}

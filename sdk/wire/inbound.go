@@ -22,6 +22,8 @@ type Inbound struct {
 	MessageID string
 	Cursor    string // 1.1, any frame: committed with it, given back in register_ack
 
+	Lenient Lenient // 1.0: fields that were wrong, and were read all the same
+
 	Register *Register // register; else nil
 	Later    *Later    // what 1.1 added to the frame's type; nil = none of it
 }
@@ -135,12 +137,12 @@ func (in *Inbound) body(f *fields, d Dialect) *Error {
 		if err := in.message(f, d); err != nil {
 			return err
 		}
-		return in.author(f)
+		return in.author(f, d)
 	case TypeCardAction:
 		if err := f.required(&in.Action, keyAction); err != nil {
 			return err
 		}
-		return in.author(f)
+		return in.author(f, d)
 	case TypePing:
 		return nil
 	}
@@ -203,15 +205,17 @@ func notStrings(name, raw string) *Error {
 	return errorf(CodeWrongType, "%s: found %s, expected an array of strings", name, kindOf(raw))
 }
 
-func (in *Inbound) author(f *fields) *Error {
-	for _, d := range [...]struct {
-		dst *string
-		key int
-	}{
-		{&in.SessionKey, keySessionKey}, {&in.ConversationID, keyConversationID},
-		{&in.UserID, keyUserID}, {&in.UserName, keyUserName},
-	} {
-		if err := f.text(d.dst, d.key, MaxField); err != nil {
+func (in *Inbound) author(f *fields, d Dialect) *Error {
+	for i, dst := range [...]*string{&in.SessionKey, &in.ConversationID, &in.UserID, &in.UserName} {
+		key := authorKeys[i]
+		if d.Protocol == V10 && !f.absent(key) && f[key][0] != '"' {
+			in.Lenient |= 1 << i
+			if !f.scalar(key) {
+				continue
+			}
+			f[key] = `"` + f[key] + `"` // its text, as it was written
+		}
+		if err := f.text(dst, key, MaxField); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func (in *Inbound) later(f *fields) *Error {
 		if err := l.form(f); err != nil {
 			return err
 		}
-		return in.author(f)
+		return in.author(f, Dialect{Protocol: V11})
 	}
 	if err := f.filled(&in.MessageID, keyMessageID); err != nil { // whose edit, deletion, reaction
 		return err
@@ -70,7 +70,7 @@ func (in *Inbound) later(f *fields) *Error {
 			return err
 		}
 	}
-	return in.author(f)
+	return in.author(f, Dialect{Protocol: V11})
 }
 
 func (l *Later) ack(f *fields) *Error {
@@ -123,7 +123,10 @@ func (l *Later) form(f *fields) *Error {
 // attachments, where the session has negotiated these.
 func (in *Inbound) message(f *fields, d Dialect) *Error {
 	if d.Protocol == V10 {
-		return f.required(&in.Text, keyText)
+		if f.absent(keyText) {
+			in.Lenient |= lenientText
+		}
+		return f.text(&in.Text, keyText, MaxFrame)
 	}
 	rich, err := readRich(f, d)
 	if err != nil {

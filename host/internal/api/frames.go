@@ -18,8 +18,8 @@ type Frame struct {
 	Direction string          `json:"direction" enum:"in,out" doc:"in = from the adapter"`
 	Type      string          `json:"type" doc:"Empty = not known; close = why the connection ended"`
 	Size      int             `json:"size" doc:"Bytes of the whole frame"`
-	Verdict   string          `json:"verdict" enum:"accepted,repeated,ignored,refused,written,broken,closed"`
-	Code      string          `json:"code,omitempty" doc:"Of a refusal: the protocol's error code"`
+	Verdict   string          `json:"verdict" enum:"accepted,lenient,repeated,ignored,refused,written,broken,closed"`
+	Code      string          `json:"code,omitempty" doc:"Of a refusal: the protocol's error code; of a lenient frame: its field that is not as the protocol has it"`
 	Frame     json.RawMessage `json:"frame" doc:"As JSON, without tokens, secrets, inputs of tools and bytes, in whose places type and size stand; null = it was not JSON"`
 	Text      string          `json:"text,omitempty" doc:"Of a frame that was not JSON: its beginning"`
 	Cut       bool            `json:"cut" doc:"The end is missing"`

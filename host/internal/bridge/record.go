@@ -23,16 +23,27 @@ func (n *Session) ring() *framelog.Ring {
 // record keeps a received frame for who debugs the adapter, with what was said to
 // it. in is nil if it could not be read.
 func (n *Session) record(frame []byte, in *wire.Inbound, err *wire.Error) {
-	ring := n.ring()
-	if ring == nil {
-		return
+	verdict, code := framelog.Accepted, wire.Code("")
+	switch {
+	case err != nil:
+		verdict, code = framelog.Refused, err.Code
+	case in.Lenient&^n.lenient != 0:
+		verdict, code = framelog.Lenient, n.nameLenient(in.Lenient)
 	}
-	register := in != nil && in.Type == wire.TypeRegister // it has a token
-	if err != nil {
-		ring.Record(n.conn.Heard(), framelog.In, frame, framelog.Refused, err.Code, register)
-		return
+	if ring := n.ring(); ring != nil {
+		register := in != nil && in.Type == wire.TypeRegister // it has a token
+		ring.Record(n.conn.Heard(), framelog.In, frame, verdict, code, register)
 	}
-	ring.Record(n.conn.Heard(), framelog.In, frame, framelog.Accepted, "", register)
+}
+
+// nameLenient tells the operator, once a session and field, that the adapter breaks the
+// protocol in a way that is borne. The first of the fields goes into the record.
+func (n *Session) nameLenient(read wire.Lenient) wire.Code {
+	names := (read &^ n.lenient).Names()
+	n.lenient |= read
+	n.slots.Log.Warn("adapter breaks the protocol: what is no string is read as one, or as absent, and a text that is absent as empty",
+		"channel", n.place.name, "fields", names)
+	return wire.Code(names[0])
 }
 
 // Repeated implements hub.Repeater.

@@ -35,6 +35,7 @@ type Session struct {
 	window   chan struct{}                 // one for each received frame that is not committed
 	uploads  *rate.Limiter                 // nil until the first
 	ignored  *rate.Sometimes               // log lines about acknowledgements; nil until the first that is ignored
+	lenient  wire.Lenient                  // fields that were named as wrong, and read
 	in, out  atomic.Uint64                 // frames read and written since register
 	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
 	protocol wire.Protocol                 // of the inbox
