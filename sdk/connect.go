@@ -218,6 +218,10 @@ func (c *connector) receive(work context.Context, l *link, out *wire.Outbound) e
 	case wire.TypeUploadAck:
 		l.settle(out.UploadAck.MessageID, answer{upload: out.UploadAck})
 	case wire.TypeError:
+		if out.Error.Code == wire.CodeUnknownMessage { // of an acknowledgement that crossed the host's own: nobody waits for it
+			c.log.Debug("host ignored an acknowledgement", "message", out.Error.Message)
+			return nil
+		}
 		if out.Error.Ref != "" && l.settle(out.Error.Ref, answer{refuse: out.Error}) {
 			return nil // whoever waits for it says so
 		}

@@ -90,7 +90,6 @@ type runner struct {
 func (r *runner) serve(ctx context.Context) error {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
-	r.send.stopping = life.Done()
 	work, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by the grace
 	defer cutOff()
 

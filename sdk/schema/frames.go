@@ -38,6 +38,7 @@ var toHost = map[string]any{
 		OK            bool   `json:"ok"`
 		Error         string `json:"error,omitempty"`
 		Retryable     bool   `json:"retryable,omitempty"`
+		RetryAfterMS  int64  `json:"retry_after_ms,omitempty" minimum:"0" maximum:"3600000"`
 		Ambiguous     bool   `json:"ambiguous,omitempty"`
 		PreviewHandle string `json:"preview_handle,omitempty"`
 		Cursor        string `json:"cursor,omitempty"`
@@ -117,6 +118,7 @@ var toAdapter = map[string]any{
 	"stream": struct {
 		routing
 		content
+		Draft int64 `json:"draft,omitempty"`
 	}{},
 	"stream_end": struct {
 		routing

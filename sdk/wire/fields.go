@@ -41,6 +41,7 @@ const (
 	keyAmbiguous
 	keyPreviewHandle
 	keyCursor
+	keyRetryAfter
 
 	keyResumed // of the host's frames, beside others above
 	keyCount
@@ -50,7 +51,7 @@ var keyNames = [keyCount]string{
 	"type", "token", "platform", "capabilities", "metadata", "session_key", "conversation_id",
 	"user_id", "user_name", "text", "action", "reply_ctx", "message_id",
 	"protocol", "profile", "parts", "attachments", "emoji", "remove", "ui_id", "values",
-	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor",
+	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor", "retry_after_ms",
 	"resumed",
 }
 

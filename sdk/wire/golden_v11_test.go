@@ -73,6 +73,7 @@ var toHostV11 = map[string]*Inbound{
 		Type: TypeMessageAck, MessageID: "01h", Later: &Later{OK: true}},
 	"v11_message_ack_failed":    {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "chat not found"}},
 	"v11_message_ack_retryable": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true}},
+	"v11_message_ack_retry_after": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true, RetryAfterMS: 90_000}},
 	"v11_message_ack_ambiguous": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "connection lost", Ambiguous: true}},
 	"v11_ping":                  {Type: TypePing, Cursor: "25"},
 }
@@ -81,7 +82,8 @@ var toHostV11 = map[string]*Inbound{
 var toAdapterV11 = map[string]*Outbound{
 	"v11_register_ack": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{
 		OK: true, Protocol: "1.1", Channel: ChannelRef{ID: "ch_1", Name: "support"}, Capabilities: CapNamesFor("1.1"),
-		Limits: Limits{MaxFrameBytes: MaxFrame, PingIntervalMS: 54_000, Window: 64, InFlight: 16}, Cursor: "offset=17",
+		Limits: Limits{MaxFrameBytes: MaxFrame, PingIntervalMS: 54_000, Window: 64, InFlight: 16, MaxUploadBytes: 25 << 20, AckTimeoutMS: 60_000, SilenceTimeoutMS: 60_000},
+		Cursor: "offset=17",
 	}},
 	"v11_register_ack_min": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{OK: true, Protocol: "1.1", Capabilities: []string{"text"}}},
 	"v11_message_ack":      {Frame: Frame{Type: TypeMessageAck}, MessageAck: &MessageAck{MessageID: "tg-1", OK: true}},
@@ -108,7 +110,7 @@ var toAdapterV11 = map[string]*Outbound{
 
 	"v11_send_parts":     identified(Frame{Type: TypeSendParts, Text: "Hello", Parts: []byte(someParts)}),
 	"v11_send_parts_min": content(Frame{Type: TypeSendParts, Parts: []byte(`[]`)}),
-	"v11_stream":         identified(Frame{Type: TypeStream, Text: "Hel", Parts: []byte(`[{"type":"text","id":"p1","text":"Hel"}]`)}),
+	"v11_stream":         identified(Frame{Type: TypeStream, Draft: 3, Text: "Hel", Parts: []byte(`[{"type":"text","id":"p1","text":"Hel"}]`)}),
 	"v11_stream_min":     identified(Frame{Type: TypeStream, Parts: []byte(`[]`)}),
 	"v11_stream_end":     identified(Frame{Type: TypeStreamEnd, Text: "Hello", Parts: []byte(someParts)}),
 	"v11_stream_end_min": identified(Frame{Type: TypeStreamEnd, Text: "Hello", Parts: []byte(`[]`)}),

@@ -58,6 +58,7 @@ type Later struct {
 	// message_ack
 	OK            bool
 	Retryable     bool   // not OK: may be sent again
+	RetryAfterMS  int64  // Retryable: not before so many milliseconds, at most MostRetryAfter; 0 = when the host likes
 	Ambiguous     bool   // not OK: the adapter cannot know
 	Error         string // not OK: why
 	PreviewHandle string // OK: what a later edit refers to

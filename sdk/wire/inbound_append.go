@@ -34,6 +34,7 @@ func (in *Inbound) Append(dst []byte) []byte {
 		dst = boolField(dst, "ok", l.OK)
 		dst = fieldIf(dst, "error", l.Error)
 		dst = boolIf(dst, "retryable", l.Retryable)
+		dst = intIf(dst, "retry_after_ms", l.RetryAfterMS)
 		dst = boolIf(dst, "ambiguous", l.Ambiguous)
 		dst = fieldIf(dst, "preview_handle", l.PreviewHandle)
 	}

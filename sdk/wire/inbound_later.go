@@ -89,6 +89,9 @@ func (l *Later) ack(f *fields) *Error {
 	if err := f.text(&l.Error, keyError, MaxFrame); err != nil {
 		return err
 	}
+	if err := readInt(&l.RetryAfterMS, "", keyNames[keyRetryAfter], f[keyRetryAfter], MostRetryAfter.Milliseconds()); err != nil {
+		return err
+	}
 	return f.text(&l.PreviewHandle, keyPreviewHandle, MaxField)
 }
 

@@ -39,6 +39,7 @@ type Frame struct {
 	Emoji     string          // send_reaction
 	Remove    bool            // send_reaction: take it back
 	Resumed   bool            // the conversation goes on with this one, after one that the adapter refused for now
+	Draft     int64           // stream: counts up with each frame of one answer, from 1; it needs no acknowledgement
 
 	// Plain writes element keys of cards in lower case only, for an adapter of
 	// 1.1. It is no field of the frame: DecodeOutbound leaves it false.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,6 +107,11 @@ func TestFramesIgnored(t *testing.T) {
 	answer := a.next("send")["message_id"].(string)
 	for _, id := range []string{"mine-1", answer, answer, "mine-2"} {
 		a.send(frame{"type": "message_ack", "message_id": id, "ok": true})
+	}
+	for _, id := range []string{"mine-1", answer, "mine-2"} {
+		if e := a.next("error"); e["code"] != "unknown_message" || e["ref"] != id || !strings.Contains(e["message"].(string), strconv.Quote(id)) {
+			t.Errorf("the adapter is told %v of %s", e, id)
+		}
 	}
 	a.send(frame{"type": "ping"})
 	a.next("pong")

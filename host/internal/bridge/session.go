@@ -190,9 +190,10 @@ func (n *Session) Admitted(v wire.View, cursor string) {
 	if v.Protocol != wire.V10 {
 		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
 		ack.Channel = wire.ChannelRef{ID: n.place.id, Name: n.place.name}
-		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window, InFlight: v.Profile.InFlight}
-		if !v.Caps.Has(wire.CapAck) {
-			ack.Limits.InFlight = 0
+		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window,
+			MaxUploadBytes: n.slots.MaxUpload, SilenceTimeoutMS: int(n.slots.SilenceTimeout.Milliseconds())}
+		if v.Caps.Has(wire.CapAck) {
+			ack.Limits.InFlight, ack.Limits.AckTimeoutMS = v.Profile.InFlight, int(n.slots.AckTimeout.Milliseconds())
 		}
 	}
 	n.mu.Lock()
@@ -275,9 +276,9 @@ func (n *Session) acknowledge(frame []byte, in *wire.Inbound) {
 	if in.Cursor != "" {
 		n.inbox.Remember(in.Cursor)
 	}
-	verdict := framelog.Accepted
+	verdict, code := framelog.Accepted, wire.Code("")
 	if !n.inbox.Acknowledge(in) {
-		verdict = framelog.Ignored
+		verdict, code = framelog.Ignored, wire.CodeUnknownMessage
 		if n.ignored == nil {
 			n.ignored = &rate.Sometimes{First: 1, Interval: ignoredPause}
 		}
@@ -285,7 +286,11 @@ func (n *Session) acknowledge(frame []byte, in *wire.Inbound) {
 			n.slots.Log.Info("acknowledgement ignored: no message in flight has its id", "channel", n.place.name, "message_id", fmt.Sprintf("%.80s", in.MessageID))
 		})
 	}
-	n.ring().Record(n.conn.Heard(), framelog.In, frame, verdict, "", false)
+	n.ring().Record(n.conn.Heard(), framelog.In, frame, verdict, code, false)
+	if verdict == framelog.Ignored {
+		n.leave(wire.Refuse(code, "message_id: found %.80q, expected that of a message in flight: "+
+			"it was acknowledged before, went with its connection, is a draft, or is no id of the host's", in.MessageID).About(in.MessageID).Append(nil))
+	}
 	n.Flush()
 }
 

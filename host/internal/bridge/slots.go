@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
@@ -52,6 +54,8 @@ type Options struct {
 	RegisterTimeout time.Duration
 	PingInterval    time.Duration
 	SilenceTimeout  time.Duration
+	AckTimeout      time.Duration      // of the hub: told, not enforced here
+	MaxUpload       int64              // bytes of one file: likewise
 	MaxSessions     int                // connections, registered or not
 	Failures        *netguard.Failures // counts wrong tokens; nil = nobody does
 	Frames          *framelog.Book     // keeps the last frames of each channel; nil = none are kept
@@ -67,6 +71,10 @@ func (o *Options) defaults() {
 	set(&o.RegisterTimeout, wire.RegisterTimeout)
 	set(&o.PingInterval, wire.PingInterval)
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
+	set(&o.AckTimeout, delivery.AckTimeout)
+	if o.MaxUpload == 0 {
+		o.MaxUpload = attach.DefaultMaxBytes
+	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
 	}

@@ -19,11 +19,11 @@ func TestNegotiation(t *testing.T) {
 	for name, tt := range map[string]struct{ frame, want string }{
 		"1.1": {
 			hosttest.RegisterFrame11(row, "card buttons parts ack telepathy"),
-			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text","buttons","ack","parts"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64}}`,
+			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text","buttons","ack","parts"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64,"max_upload_bytes":26214400,"ack_timeout_ms":60000,"silence_timeout_ms":1800000}}`,
 		},
 		"newer": {
 			strings.Replace(hosttest.RegisterFrame11(row, ""), `"1.1"`, `"2.7"`, 1),
-			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64}}`,
+			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64,"max_upload_bytes":26214400,"silence_timeout_ms":1800000}}`,
 		},
 		"1.0":     {strings.Replace(hosttest.RegisterFrame11(row, "parts"), `"1.1"`, `"1.0"`, 1), hosttest.AckOK},
 		"none":    {hosttest.RegisterFrame(hosttest.TokenOf("n"), "parts", "telepathy"), hosttest.AckOK},

@@ -259,7 +259,7 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		f.Flight(f.id).Frame = uint16(frame) //nolint:gosec // G115: it has been one
-		ch.queue.retry(f, why)
+		ch.queue.retry(f, why, time.Duration(said.RetryAfterMS)*time.Millisecond)
 	case frame == 0 && ch.queue.sendInstead(f, why):
 	default:
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
@@ -347,21 +347,26 @@ func (q *queue) finish(f *flight, s ledger.State, why ledger.Reason, life []ledg
 }
 
 // retry lets a message in flight wait for its next try, or ends it. What left behind it
-// the adapter does not take either.
-func (q *queue) retry(f *flight, why string) {
+// the adapter does not take either. after is what the adapter wants to be waited; 0 = it
+// did not say.
+func (q *queue) retry(f *flight, why string, after time.Duration) {
 	frame := f.frame()
 	l := f.lane
-	back, again := l.Retry(f.id, time.Now(), q.policy.attempts())
+	life := []ledger.Life{{What: "refused for now", Detail: why}}
+	if after > 0 && l.Flight(f.id).Later {
+		life = nil // it says so for as long as it likes: once is enough
+	}
+	back, again := l.Retry(f.id, time.Now(), after, q.policy.attempts())
 	l.void = q.attached.inFlight > 1
 	for _, id := range back {
 		if id == f.id {
-			q.waitAgain(f, frame, []ledger.Life{{What: "refused for now", Detail: why}})
+			q.waitAgain(f, frame, life)
 		} else {
 			q.takenBack(l, id)
 		}
 	}
 	if !again {
-		q.finish(f, ledger.Failed, ledger.ReasonRetriesExhausted, []ledger.Life{{What: "refused for now", Detail: why}})
+		q.finish(f, ledger.Failed, ledger.ReasonRetriesExhausted, life)
 		return
 	}
 	q.mayTake(l)
