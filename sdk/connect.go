@@ -47,6 +47,7 @@ type connector struct {
 	links  *links
 	memory *memory
 	lanes  *lanes
+	status *status
 	log    *slog.Logger
 	timing *timing
 	first  sync.Once
@@ -130,6 +131,7 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 	}
 	defer c.links.drop(l)
 	c.lanes.on(l)
+	c.status.again(work, l)
 	c.log.Info("connected to the host", "protocol", l.protocol.String(), "capabilities", l.caps.String())
 	c.first.Do(func() { close(c.ready) })
 	watcher.Go(func() { l.watch(c.timing.silence) })

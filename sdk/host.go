@@ -22,6 +22,7 @@ type Host struct {
 	links  *links
 	ids    *ids
 	timing *timing
+	status status
 }
 
 // Config decodes the adapter's configuration, a JSON object, into v. A key that

@@ -38,15 +38,16 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 	links, memory := newLinks(), newMemory()
 	send := &sender{adapter: a, log: log, insist: t.insist, links: links, memory: memory}
 	send.lanes = newLanes(maxPending, send.serve)
+	host := &Host{Log: log, config: o.Config, links: links, ids: newIDs(), timing: t}
 	r := &runner{
 		adapter: a,
 		send:    send,
-		host:    &Host{Log: log, config: o.Config, links: links, ids: newIDs(), timing: t},
+		host:    host,
 		log:     log,
 		timing:  t,
 		connector: &connector{
 			dial: dial, dialed: o.Accept != nil, hello: hello, caps: caps,
-			links: links, memory: memory, lanes: send.lanes,
+			links: links, memory: memory, lanes: send.lanes, status: &host.status,
 			log: log, timing: t, ready: make(chan struct{}),
 		},
 	}
@@ -191,6 +192,7 @@ func (r *runner) keepRunning(ctx context.Context) error {
 		if errors.As(err, &retry) {
 			pause = max(pause, retry.After)
 		}
+		r.host.status.failed(ctx, r.host.links.present(), err)
 		fault, _ := blame(err)
 		r.log.Warn("platform side failed, will start again", "fault", fault, "err", err, "in", pause.Round(time.Millisecond))
 		if !sleep(ctx, pause) {

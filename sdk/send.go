@@ -17,12 +17,12 @@ import (
 // sender turns the host's frames into calls of the adapter, and acknowledges
 // them where the host waits for that.
 type sender struct {
-	adapter  Adapter
-	log      *slog.Logger
-	insist   time.Duration // how long a call that answers Retry is repeated where the host can't
-	links    *links
-	memory   *memory
-	lanes    *lanes
+	adapter Adapter
+	log     *slog.Logger
+	insist  time.Duration // how long a call that answers Retry is repeated where the host can't
+	links   *links
+	memory  *memory
+	lanes   *lanes
 }
 
 const (

@@ -58,6 +58,10 @@ var toHost = map[string]any{
 		UIID   string                     `json:"ui_id"`
 		Values map[string]json.RawMessage `json:"values"`
 	}{},
+	"platform_status": struct {
+		wire.PlatformStatus
+		Cursor string `json:"cursor,omitempty"`
+	}{},
 	"upload": struct {
 		MessageID string  `json:"message_id,omitempty"`
 		Name      string  `json:"name"`

@@ -42,6 +42,10 @@ const (
 	keyPreviewHandle
 	keyCursor
 	keyRetryAfter
+	keyState
+	keyReason
+	keySince
+	keyUntil
 
 	keyResumed // of the host's frames, beside others above
 	keyCount
@@ -52,6 +56,7 @@ var keyNames = [keyCount]string{
 	"user_id", "user_name", "text", "action", "reply_ctx", "message_id",
 	"protocol", "profile", "parts", "attachments", "emoji", "remove", "ui_id", "values",
 	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor", "retry_after_ms",
+	"state", "reason", "since", "until_ms",
 	"resumed",
 }
 

@@ -87,7 +87,7 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 		t.Fatalf("%s became %s: %v", frame, again, err)
 	}
 	switch in.Type {
-	case TypeRegister, TypePing, TypePong, TypeRegisterAck:
+	case TypeRegister, TypePing, TypePong, TypeRegisterAck, TypePlatformStatus:
 		in.MessageID = "" // answers to these have no use for it
 	}
 	if in.Type == TypeRegister && len(in.Register.Capabilities) == 0 {

@@ -71,11 +71,14 @@ var toHostV11 = map[string]*Inbound{
 	"v11_message_ack": {Type: TypeMessageAck, MessageID: "01h/2", Cursor: "24", Later: &Later{OK: true, PreviewHandle: "h1"}},
 	"v11_message_ack_min": {
 		Type: TypeMessageAck, MessageID: "01h", Later: &Later{OK: true}},
-	"v11_message_ack_failed":    {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "chat not found"}},
-	"v11_message_ack_retryable": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true}},
+	"v11_message_ack_failed":      {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "chat not found"}},
+	"v11_message_ack_retryable":   {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true}},
 	"v11_message_ack_retry_after": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true, RetryAfterMS: 90_000}},
-	"v11_message_ack_ambiguous": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "connection lost", Ambiguous: true}},
-	"v11_ping":                  {Type: TypePing, Cursor: "25"},
+	"v11_message_ack_ambiguous":   {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "connection lost", Ambiguous: true}},
+	"v11_platform_status": {Type: TypePlatformStatus, Later: &Later{Status: &PlatformStatus{
+		State: PlatformLimited, Reason: "flood wait", Since: "2026-11-20T10:00:00Z", UntilMS: 90_000}}},
+	"v11_platform_status_min": {Type: TypePlatformStatus, Later: &Later{Status: &PlatformStatus{State: PlatformConnected}}},
+	"v11_ping":                {Type: TypePing, Cursor: "25"},
 }
 
 // toAdapterV11 are the golden frames of the host to an adapter of protocol 1.1.
@@ -153,7 +156,7 @@ func TestGoldenTypes(t *testing.T) {
 	}
 	check("to the host", seen, []Type{
 		TypeRegister, TypeMessage, TypeCardAction, TypePing,
-		TypeMessageAck, TypeMessageEdit, TypeMessageDelete, TypeReaction, TypeFormSubmit, TypeUpload,
+		TypeMessageAck, TypeMessageEdit, TypeMessageDelete, TypeReaction, TypeFormSubmit, TypeUpload, TypePlatformStatus,
 	})
 	seen = map[Type]bool{}
 	for _, frames := range []map[string]*Outbound{toAdapter, toAdapterV11} {

@@ -62,6 +62,8 @@ type Later struct {
 	Ambiguous     bool   // not OK: the adapter cannot know
 	Error         string // not OK: why
 	PreviewHandle string // OK: what a later edit refers to
+
+	Status *PlatformStatus // platform_status; else nil
 }
 
 // DecodeInbound reads one frame of an adapter of protocol 1.0: DecodeInboundAs
@@ -161,7 +163,7 @@ func expectedTypes(d Dialect, first string) string {
 	if d.Protocol == V10 {
 		return first + "message, card_action or ping"
 	}
-	return first + "message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit or upload"
+	return first + "message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit, upload or platform_status"
 }
 
 func (r *Register) read(f *fields) *Error {

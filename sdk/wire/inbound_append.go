@@ -29,6 +29,8 @@ func (in *Inbound) Append(dst []byte) []byte {
 		dst = field(dst, "mime_type", l.MimeType)
 		dst = strconv.AppendInt(key(dst, "size_bytes"), l.SizeBytes, 10)
 		dst = fieldIf(dst, "message_id", in.MessageID)
+	case TypePlatformStatus:
+		dst = l.Status.append(dst)
 	case TypeMessageAck:
 		dst = field(dst, "message_id", in.MessageID)
 		dst = boolField(dst, "ok", l.OK)

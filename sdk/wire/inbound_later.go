@@ -27,6 +27,8 @@ var later = map[Type]Caps{
 	TypeReaction:      CapReaction,
 	TypeFormSubmit:    CapForm,
 	TypeUpload:        0,
+
+	TypePlatformStatus: 0,
 }
 
 func nameOf(needs Caps) string {
@@ -48,6 +50,8 @@ func (in *Inbound) later(f *fields) *Error {
 		return l.ack(f)
 	case TypeUpload:
 		return l.upload(f)
+	case TypePlatformStatus:
+		return l.status(f)
 	case TypeFormSubmit:
 		if err := l.form(f); err != nil {
 			return err

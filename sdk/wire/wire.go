@@ -48,6 +48,8 @@ const (
 	TypeReaction      Type = "reaction"
 	TypeFormSubmit    Type = "form_submit"
 	TypeUpload        Type = "upload"
+
+	TypePlatformStatus Type = "platform_status"
 )
 
 // Host → adapter.

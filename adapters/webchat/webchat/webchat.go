@@ -42,6 +42,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Adapter is one chat page. Make it with New.
@@ -85,6 +86,7 @@ func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
 	}
 	ln, err := a.listen(ctx, cfg.Listen)
 	if err != nil {
+		h.Status(ctx, sdk.StatusOf(err))
 		return err
 	}
 	defer func() { _ = ln.Close() }()
@@ -101,6 +103,7 @@ func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
 	served := make(chan error, 1)
 	work.Go(func() { served <- srv.Serve(netutil.LimitListener(ln, maxConnections)) })
 	h.Log.Info("webchat is open at " + site.address())
+	h.Status(ctx, sdk.Status{State: wire.PlatformConnected})
 
 	select {
 	case <-ctx.Done():

@@ -55,16 +55,17 @@ type Channel struct {
 
 // Health is what is known of a channel, fact by fact.
 type Health struct {
-	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
-	Attached       bool    `json:"attached"`
-	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
-	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
-	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
-	AgentAwaySince *Time   `json:"agent_away_since" nullable:"true"`
-	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
-	WaitingTurns   int     `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
-	Repeated       uint64  `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
-	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
+	Process        *string         `json:"process" doc:"State of the adapter's process; null = the host runs none"`
+	Attached       bool            `json:"attached"`
+	LastInboundAt  *Time           `json:"last_inbound_at" nullable:"true"`
+	LastSentAt     *Time           `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
+	Platform       *PlatformStatus `json:"platform,omitempty" doc:"How the platform is, as the adapter says; absent = it does not say, or none is attached"`
+	AgentAway      bool            `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
+	AgentAwaySince *Time           `json:"agent_away_since" nullable:"true"`
+	QueueLength    int             `json:"queue_length" doc:"Messages that wait to be written"`
+	WaitingTurns   int             `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
+	Repeated       uint64          `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
+	LastAckAt      *Time           `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -379,13 +380,13 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	_, attached := s.Hub.Attached(r.Key)
+	adapter, attached := s.Hub.Attached(r.Key)
 	since, away := s.Hub.AgentAway(r.Agent)
 	waiting, err := s.Hub.Waiting(ctx, r.Key)
 	if err != nil {
 		return Channel{}, s.fault(err, "channel "+r.Name)
 	}
-	h := Health{Process: s.process(r), Attached: attached, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key)}
+	h := Health{Process: s.process(r), Attached: attached, Platform: showPlatform(adapter.Status), AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key)}
 	if id := last.LastIn; id != 0 {
 		h.LastInboundAt = when(id.Time())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type Session struct {
 	window   chan struct{}                 // one for each received frame that is not committed
 	uploads  *rate.Limiter                 // nil until the first
 	ignored  *rate.Sometimes               // log lines about acknowledgements; nil until the first that is ignored
+	changes  *rate.Sometimes               // log lines about the platform; nil until it says how that is
 	lenient  wire.Lenient                  // fields that were named as wrong, and read
 	in, out  atomic.Uint64                 // frames read and written since register
 	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
@@ -261,6 +263,8 @@ func (n *Session) read() error {
 			}
 		case wire.TypeUpload:
 			n.upload(in)
+		case wire.TypePlatformStatus:
+			n.platform(in.Later.Status)
 		case wire.TypePing:
 			n.answer(wire.AppendPong(nil))
 		case wire.TypeRegister:
@@ -292,6 +296,24 @@ func (n *Session) acknowledge(frame []byte, in *wire.Inbound) {
 			"it was acknowledged before, went with its connection, is a draft, or is no id of the host's", in.MessageID).About(in.MessageID).Append(nil))
 	}
 	n.Flush()
+}
+
+// platform takes the adapter's word on its platform. Who changes it all the time is not
+// followed in the log.
+func (n *Session) platform(said *wire.PlatformStatus) {
+	if !n.inbox.TellPlatform(said) {
+		return
+	}
+	if n.changes == nil {
+		n.changes = &rate.Sometimes{First: platformLines, Interval: platformPause}
+	}
+	n.changes.Do(func() {
+		level := slog.LevelInfo
+		if said.State == wire.PlatformRefused {
+			level = slog.LevelWarn
+		}
+		n.slots.Log.Log(context.Background(), level, "platform of the adapter", "channel", n.place.name, "state", said.State, "reason", said.Reason)
+	})
 }
 
 // answers reports a frame that we asked for: to refuse it would only make us send

@@ -45,6 +45,9 @@ const (
 
 	ignoredPause = time.Minute // between two log lines of a session about acknowledgements that it ignores
 
+	platformLines = 20               // log lines of a session about its platform, …
+	platformPause = 10 * time.Second // … and then one in this time
+
 	uploadRate  = 5 // uploads a second that a session may announce …
 	uploadBurst = 50
 )

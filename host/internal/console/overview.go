@@ -117,6 +117,9 @@ func newOverview(rows []channelRow, agents []api.Agent, plugins []api.Plugin, de
 		if row.Adapter != nil {
 			attached++
 			v.Attached = v.Attached || row.Kind == "bridge"
+			if lacksPlatform(row.Health) {
+				v.Concerns = append(v.Concerns, concern{row.Is, "Channel " + row.Name, where("channels", row.Name)})
+			}
 		} else if row.Kind == "bridge" && row.Is.Tone == warning {
 			v.Concerns = append(v.Concerns, concern{row.Is, "Channel " + row.Name, where("channels", row.Name)})
 		}
