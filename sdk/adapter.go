@@ -22,6 +22,10 @@ import (
 
 // Adapter is one platform.
 //
+// Both may rely on what Setup has made, if the adapter has that: see Setuper. One that
+// has to log in or to open something first should, since Send may be called as soon as
+// the host knows the adapter, before Run has come to anything.
+//
 // Run delivers the platform's events to h until ctx ends, then returns nil. It
 // starts once the host has accepted the adapter and keeps running while the
 // connection is lost and found again. An error before ctx ends restarts it after
@@ -104,7 +108,7 @@ type Draft struct {
 }
 
 // Profiler is implemented by an adapter that says what its platform can show
-// beyond capabilities. It is asked once, before Run.
+// beyond capabilities. It is asked once, after Setup and before Run.
 type Profiler interface{ Profile() Profile }
 
 // Profile is what a platform can show; zero values mean "no limit known". The

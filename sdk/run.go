@@ -10,10 +10,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Run connects the adapter to its host and serves it until ctx ends (nil), its
-// own Run returns nil (nil) or Refused (the error wraps that *RefusedError), or the
-// host ends it for good: then the error is a *RegisterError or wraps ErrReplaced or
-// ErrRevoked. All else is repeated with a growing, jittered delay, for ever.
+// Run lets the adapter get ready (Setuper), connects it to its host and serves it until
+// ctx ends (nil), its own Run returns nil (nil) or Refused (the error wraps that
+// *RefusedError, as it does for Setup), or the host ends it for good: then the error is a
+// *RegisterError or wraps ErrReplaced or ErrRevoked. All else is repeated with a growing,
+// jittered delay, for ever.
 //
 // Before it returns, Run has waited for the adapter: for Adapter.Run to end and
 // for sends to finish, at most 5 s, then it cuts them off.
@@ -29,6 +30,9 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 	}
 	dial, err := o.dialer(log)
 	if err != nil {
+		return err
+	}
+	if err := setUp(ctx, a, Config{o.Config}, t, o.Accept != nil, log); err != nil || ctx.Err() != nil {
 		return err
 	}
 	hello, caps, err := introduce(platform, a, o)
@@ -187,11 +191,7 @@ func (r *runner) keepRunning(ctx context.Context) error {
 		if time.Since(began) >= r.timing.settled {
 			wait.Reset()
 		}
-		pause := wait.NextBackOff()
-		var retry *RetryError
-		if errors.As(err, &retry) {
-			pause = max(pause, retry.After)
-		}
+		pause := pauseAfter(err, wait.NextBackOff())
 		r.host.status.failed(ctx, r.host.links.present(), err)
 		fault, _ := blame(err)
 		r.log.Warn("platform side failed, will start again", "fault", fault, "err", err, "in", pause.Round(time.Millisecond))

@@ -47,27 +47,38 @@ const retryOffline = 5 * time.Second
 // Adapter is one IRC network. Make it with New.
 type Adapter struct {
 	tune timing
+	set  *settings // of Setup
 
 	mu     sync.Mutex
 	client *client // of the Run under way; nil before and after it
 }
 
-var _ sdk.Adapter = (*Adapter)(nil)
+var (
+	_ sdk.Adapter = (*Adapter)(nil)
+	_ sdk.Setuper = (*Adapter)(nil)
+)
 
-// New makes an adapter; its configuration (Config) comes from the host at Run.
+// New makes an adapter; its configuration (Config) comes with Setup.
 func New() *Adapter { return &Adapter{tune: defaultTiming} }
 
-// Run stays connected until ctx ends. A wrong configuration is sdk.Refused.
-func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+// Setup reads the configuration. A wrong one is sdk.Refused. Whether the network lets us
+// in, Run finds out: it is told to the host as the platform's status, and may change.
+func (a *Adapter) Setup(_ context.Context, given sdk.Config) error {
 	var cfg Config
-	if err := h.Config(&cfg); err != nil {
+	if err := given.Decode(&cfg); err != nil {
 		return err // Refused already
 	}
 	set, err := cfg.check()
 	if err != nil {
 		return sdk.Refused(fmt.Errorf("configuration: %w", err))
 	}
-	c := newClient(set, a.tune, h, h.Log)
+	a.set = set
+	return nil
+}
+
+// Run stays connected until ctx ends.
+func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+	c := newClient(a.set, a.tune, h, h.Log)
 	a.use(c)
 	defer a.use(nil)
 	return c.serve(ctx)

@@ -203,9 +203,9 @@ func meet(t *testing.T, cfg Config) (*irctest.Server, *irctest.User, *bench) {
 	return srv, alice, b
 }
 
-func TestRunRefusesConfig(t *testing.T) {
+func TestSetupRefusesConfig(t *testing.T) {
 	t.Parallel()
-	err := New().Run(context.Background(), &sdk.Host{Log: slog.New(slog.DiscardHandler)})
+	err := New().Setup(t.Context(), sdk.Config{})
 	var refused *sdk.RefusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "server: found") {
 		t.Fatalf("got %v, want a refusal that names server", err)

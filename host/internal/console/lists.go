@@ -133,7 +133,7 @@ func conditionOf(c api.Channel, a *api.Adapter, now time.Time) condition {
 	case !h.Attached:
 		return condition{warning, "no adapter", "Messages for it are refused, since it has no queue."}
 	case h.Platform != nil && h.Platform.State != "connected":
-		return platformCondition(*h.Platform, now)
+		return platformCondition(*h.Platform)
 	case h.AgentAway:
 		return condition{warning, "agent away", "The adapter is attached, but " + c.Agent + " can't be asked. Messages for it wait."}
 	case a != nil:

@@ -1,10 +1,6 @@
 package console
 
-import (
-	"time"
-
-	"github.com/pontoon-bridge/pontoon/host/internal/api"
-)
+import "github.com/pontoon-bridge/pontoon/host/internal/api"
 
 // platformSayings explains every state of a platform but the good one.
 var platformSayings = map[string]saying{
@@ -15,7 +11,7 @@ var platformSayings = map[string]saying{
 }
 
 // platformCondition is how a channel is whose adapter is attached and has no platform.
-func platformCondition(p api.PlatformStatus, now time.Time) condition {
+func platformCondition(p api.PlatformStatus) condition {
 	s, ok := platformSayings[p.State]
 	if !ok {
 		s = saying{Word: "platform " + p.State, Tone: about}
@@ -24,7 +20,7 @@ func platformCondition(p api.PlatformStatus, now time.Time) condition {
 	if p.Reason != "" {
 		why += " It says: " + p.Reason
 	}
-	return condition{s.Tone, s.Word, why + " Since " + span(now.Sub(p.Since.Time)) + "."}
+	return condition{s.Tone, s.Word, why}
 }
 
 // lacksPlatform reports an adapter that is attached and whose platform wants somebody.
