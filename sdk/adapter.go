@@ -136,8 +136,14 @@ type Target struct {
 	// after a lost connection or Retry: for platforms that take such a key.
 	// "" under protocol 1.0.
 	MessageID string
+
+	// Unsolicited: nobody asked for it. ReplyCtx is that of whoever spoke last, who is not
+	// to be addressed. Never true under protocol 1.0, which does not tell.
+	Unsolicited bool
 }
 
 // Receipt is the platform's word for a message that it took. Handle is what
-// Edit takes, at most 4,096 bytes; "" where the platform has none.
-type Receipt struct{ Handle string }
+// Edit takes, at most 4,096 bytes; "" where the platform has none. Note says what the
+// user was not shown as it was meant, such as lines that were cut: the operator finds it
+// in the message's life.
+type Receipt struct{ Handle, Note string }

@@ -49,7 +49,7 @@ func (s *sender) serve(ctx context.Context, j job) {
 			return
 		}
 	}
-	to := Target{SessionKey: j.SessionKey, ConversationID: j.ConversationID, MessageID: j.MessageID}
+	to := Target{SessionKey: j.SessionKey, ConversationID: j.ConversationID, MessageID: j.MessageID, Unsolicited: j.Unsolicited}
 	if j.ReplyCtx != "" {
 		to.ReplyCtx = json.RawMessage(j.ReplyCtx)
 	}
@@ -128,7 +128,7 @@ func (s *sender) said(r Receipt, err error) *wire.Later {
 		s.log.Warn("receipt's handle is too long and was left out", "fault", "adapter", "bytes", len(r.Handle), "allowed", wire.MaxField)
 		r.Handle = ""
 	}
-	return &wire.Later{OK: true, PreviewHandle: r.Handle}
+	return &wire.Later{OK: true, PreviewHandle: r.Handle, Note: clip(r.Note, mostReason)}
 }
 
 // answer tells the host what became of a frame, whichever connection there is

@@ -154,8 +154,8 @@ func TestOutcomesAreAcknowledged(t *testing.T) {
 		err     error
 		want    string
 	}{
-		"ok":          {Receipt{"tg-9"}, nil, "ok tg-9"},
-		"long handle": {Receipt{strings.Repeat("x", wire.MaxField+1)}, nil, "ok"},
+		"ok":          {Receipt{Handle: "tg-9"}, nil, "ok tg-9"},
+		"long handle": {Receipt{Handle: strings.Repeat("x", wire.MaxField+1)}, nil, "ok"},
 		"retry":       {Receipt{}, Retry(time.Millisecond, no), "retryable try again in 1ms: no such chat"},
 		"refused":     {Receipt{}, fmt.Errorf("post: %w", Refused(no)), "refused post: refused: no such chat"},
 		"plain":       {Receipt{}, no, "ambiguous no such chat"},

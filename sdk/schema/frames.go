@@ -41,6 +41,7 @@ var toHost = map[string]any{
 		RetryAfterMS  int64  `json:"retry_after_ms,omitempty" minimum:"0" maximum:"3600000"`
 		Ambiguous     bool   `json:"ambiguous,omitempty"`
 		PreviewHandle string `json:"preview_handle,omitempty"`
+		Note          string `json:"note,omitempty"`
 		Cursor        string `json:"cursor,omitempty"`
 	}{},
 	"message_edit": struct {
@@ -156,8 +157,9 @@ type routing struct {
 	SessionKey     string          `json:"session_key"`
 	ConversationID string          `json:"conversation_id"`
 	ReplyCtx       json.RawMessage `json:"reply_ctx"`
-	MessageID      string          `json:"message_id,omitempty"` // protocol 1.1
-	Resumed        bool            `json:"resumed,omitempty"`    // protocol 1.1
+	MessageID      string          `json:"message_id,omitempty"`  // protocol 1.1
+	Resumed        bool            `json:"resumed,omitempty"`     // protocol 1.1
+	Unsolicited    bool            `json:"unsolicited,omitempty"` // protocol 1.1
 }
 
 // content is that of a message in parts.

@@ -46,8 +46,10 @@ const (
 	keyReason
 	keySince
 	keyUntil
+	keyNote
 
 	keyResumed // of the host's frames, beside others above
+	keyUnsolicited
 	keyCount
 )
 
@@ -56,8 +58,8 @@ var keyNames = [keyCount]string{
 	"user_id", "user_name", "text", "action", "reply_ctx", "message_id",
 	"protocol", "profile", "parts", "attachments", "emoji", "remove", "ui_id", "values",
 	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor", "retry_after_ms",
-	"state", "reason", "since", "until_ms",
-	"resumed",
+	"state", "reason", "since", "until_ms", "note",
+	"resumed", "unsolicited",
 }
 
 // fields holds the raw JSON value of each known key; "" = absent. Of a

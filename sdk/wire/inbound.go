@@ -62,6 +62,7 @@ type Later struct {
 	Ambiguous     bool   // not OK: the adapter cannot know
 	Error         string // not OK: why
 	PreviewHandle string // OK: what a later edit refers to
+	Note          string // OK: what the user was not shown as it was meant; "" = nothing
 
 	Status *PlatformStatus // platform_status; else nil
 }

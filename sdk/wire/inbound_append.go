@@ -39,6 +39,7 @@ func (in *Inbound) Append(dst []byte) []byte {
 		dst = intIf(dst, "retry_after_ms", l.RetryAfterMS)
 		dst = boolIf(dst, "ambiguous", l.Ambiguous)
 		dst = fieldIf(dst, "preview_handle", l.PreviewHandle)
+		dst = fieldIf(dst, "note", l.Note)
 	}
 	dst = fieldIf(dst, "cursor", in.Cursor)
 	return append(dst, '}')

@@ -96,6 +96,9 @@ func (l *Later) ack(f *fields) *Error {
 	if err := readInt(&l.RetryAfterMS, "", keyNames[keyRetryAfter], f[keyRetryAfter], MostRetryAfter.Milliseconds()); err != nil {
 		return err
 	}
+	if err := f.text(&l.Note, keyNote, MaxField); err != nil {
+		return err
+	}
 	return f.text(&l.PreviewHandle, keyPreviewHandle, MaxField)
 }
 

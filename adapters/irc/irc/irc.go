@@ -85,7 +85,8 @@ func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
 }
 
 // Send says text to where to points and returns when the server has taken all
-// of it. The receipt is empty: IRC can't edit. Its error is
+// of it. The receipt has no handle, since IRC can't edit, and says how many lines max_lines
+// cut. Its error is
 //
 //   - sdk.Retry: nothing was said; there is no connection, the channel is not
 //     joined at the moment, or too much is waiting for the flood limit;
@@ -98,7 +99,7 @@ func (a *Adapter) Send(ctx context.Context, to sdk.Target, text string) (sdk.Rec
 	if c == nil {
 		return sdk.Receipt{}, sdk.Retry(retryOffline, errOffline)
 	}
-	return sdk.Receipt{}, c.send(ctx, to, text)
+	return c.send(ctx, to, text)
 }
 
 func (a *Adapter) use(c *client) {

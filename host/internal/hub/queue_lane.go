@@ -249,12 +249,12 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 	why := clip(said.Error)
 	switch {
 	case said.OK && f.frame() < len(f.parcel.Frames):
-		ch.queue.note(f, said.PreviewHandle)
+		ch.queue.note(f, said)
 		ch.queue.offerFrame(f)
 	case said.OK:
-		ch.queue.note(f, said.PreviewHandle)
+		ch.queue.note(f, said)
 		a.learn(ch.outbox.drafts[f.id], f.handle)
-		ch.queue.finish(f, ledger.Delivered, "", nil)
+		ch.queue.finish(f, ledger.Delivered, "", noted(said))
 	case said.Ambiguous:
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
@@ -310,13 +310,23 @@ func parseFrameID(s string) (id ledger.MessageID, frame int, ok bool) {
 
 // note keeps the handle that came with the first frame, and how far the message
 // has come.
-func (q *queue) note(f *flight, handle string) {
+func (q *queue) note(f *flight, said *wire.Later) {
 	if f.handle == "" {
-		f.handle = handle
+		f.handle = said.PreviewHandle
 	}
 	if frame := f.frame(); frame < len(f.parcel.Frames) {
-		q.change(change{conv: f.conv, to: ledger.Settlement{ID: f.id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: f.tries(), Handle: f.handle}})
+		q.change(change{conv: f.conv, to: ledger.Settlement{
+			ID: f.id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: f.tries(), Handle: f.handle, Life: noted(said),
+		}})
 	}
+}
+
+// noted is what an adapter says of a frame that it took, if it could not show all of it.
+func noted(said *wire.Later) []ledger.Life {
+	if said.Note == "" {
+		return nil
+	}
+	return []ledger.Life{{What: "not shown as it was", Detail: clip(said.Note)}}
 }
 
 // land takes a message out of those that are written and not acknowledged.
