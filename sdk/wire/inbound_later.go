@@ -5,11 +5,11 @@ import "fmt"
 // Attachment is a file that came with a message: one that was uploaded
 // (AttachmentID) or one at an address (URL).
 type Attachment struct {
-	AttachmentID string `json:"attachment_id,omitempty"`
+	AttachmentID string `json:"attachment_id,omitempty" maxLength:"4096"`
 	URL          string `json:"url,omitempty"`
-	Name         string `json:"name,omitempty"`
-	MimeType     string `json:"mime_type,omitempty"`
-	SizeBytes    int64  `json:"size_bytes,omitempty"` // 0 = not known
+	Name         string `json:"name,omitempty" maxLength:"4096"`
+	MimeType     string `json:"mime_type,omitempty" maxLength:"4096"`
+	SizeBytes    int64  `json:"size_bytes,omitempty" minimum:"0" maximum:"9007199254740991"` // 0 = not known
 	Caption      string `json:"caption,omitempty"`
 }
 

@@ -38,8 +38,8 @@ const mostUntil = 30 * 24 * time.Hour
 // PlatformStatus is what platform_status says.
 type PlatformStatus struct {
 	State   PlatformState `json:"state"`
-	Reason  string        `json:"reason,omitempty"`                                    // for people
-	Since   string        `json:"since,omitempty"`                                     // RFC 3339: when the state began; "" = now
+	Reason  string        `json:"reason,omitempty" maxLength:"4096"`                   // for people
+	Since   string        `json:"since,omitempty" format:"date-time"`                  // RFC 3339: when the state began; "" = now
 	UntilMS int64         `json:"until_ms,omitempty" minimum:"0" maximum:"2592000000"` // limited: for so many milliseconds from now; 0 = not known
 }
 
