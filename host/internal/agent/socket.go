@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
@@ -58,6 +59,7 @@ type SocketOptions struct {
 	Log   *slog.Logger
 
 	Failures *netguard.Failures // counts wrong keys; nil = nobody does
+	Frames   *framelog.Book     // keeps the last frames of each agent, by its row's key; nil = none are kept
 
 	HelloTimeout   time.Duration
 	PingInterval   time.Duration
