@@ -176,6 +176,9 @@ func (c *connector) register(ctx, work context.Context, l *link) (*wire.Register
 			}
 		case out.Ack.OK:
 			l.accept(out.Ack, c.caps)
+			for _, warning := range out.Ack.Warnings {
+				c.log.Warn("host warns of the register frame", "warning", warning)
+			}
 			return out.Ack, nil
 		default:
 			return nil, &RegisterError{Reason: out.Ack.Error}

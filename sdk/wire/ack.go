@@ -12,7 +12,8 @@ type RegisterAck struct {
 	Channel      ChannelRef `json:"channel,omitzero"`
 	Capabilities []string   `json:"capabilities,omitempty"` // effective
 	Limits       Limits     `json:"limits,omitzero"`
-	Cursor       string     `json:"cursor,omitempty"` // the last one committed; "" = none yet
+	Cursor       string     `json:"cursor,omitempty"`   // the last one committed; "" = none yet
+	Warnings     []string   `json:"warnings,omitempty"` // about the register frame, for its author
 }
 
 // ChannelRef names the channel whose slot the adapter holds.
@@ -61,6 +62,9 @@ func (a RegisterAck) Append(dst []byte) []byte {
 	dst = intIf(dst, "silence_timeout_ms", int64(a.Limits.SilenceTimeoutMS))
 	dst = append(dst, '}')
 	dst = fieldIf(dst, "cursor", a.Cursor)
+	if len(a.Warnings) > 0 {
+		dst = stringsField(dst, "warnings", a.Warnings)
+	}
 	return append(dst, '}')
 }
 

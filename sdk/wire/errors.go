@@ -21,6 +21,7 @@ const (
 	CodeAlreadyRegistered  Code = "already_registered"
 	CodeRateLimited        Code = "rate_limited"
 	CodeNotSupported       Code = "not_supported"
+	CodeUnknownField       Code = "unknown_field"   // 1.1: the frame counts, but for a field that looks like a known one
 	CodeUnknownMessage     Code = "unknown_message" // 1.1: an acknowledgement of what is not in flight
 	CodeStorageUnavailable Code = "storage_unavailable"
 	CodeInternal           Code = "internal"

@@ -80,6 +80,11 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 	if !utf8.Valid(frame) {
 		return // the connection ends before such a frame is decoded
 	}
+	for _, typo := range Typos(frame) {
+		if typo.Found == typo.Meant {
+			t.Fatalf("%s: %s is no typo", frame, typo.Found)
+		}
+	}
 	again := in.Append(nil)
 	clear(buffer) // the buffer may be used again
 	back, err := DecodeInboundAs(again, d)

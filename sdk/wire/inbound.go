@@ -170,7 +170,9 @@ func expectedTypes(d Dialect, first string) string {
 func (r *Register) read(f *fields) *Error {
 	// An adapter of 1.0 may use this name and that of the profile for its own purposes:
 	// what can't be a protocol is none, and only who asks for 1.1 has a profile.
-	_ = f.text(&r.Protocol, keyProtocol, MaxField)
+	if _ = f.text(&r.Protocol, keyProtocol, MaxField); f[keyProtocol] == V11.String() {
+		r.Protocol = V11.String() // written as a number
+	}
 	if err := f.text(&r.Token, keyToken, MaxFrame); err != nil { // a giant token is an invalid one
 		return err
 	}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
@@ -44,6 +45,29 @@ func (n *Session) nameLenient(read wire.Lenient) wire.Code {
 	n.slots.Log.Warn("adapter breaks the protocol: what is no string is read as one, or as absent, and a text that is absent as empty",
 		"channel", n.place.name, "fields", names)
 	return wire.Code(names[0])
+}
+
+// What is looked through for typos: enough for who writes an adapter, and nothing for one
+// that has run for a while.
+const (
+	typoFrames = 256 // of a session
+	maxTypos   = 16  // that it is told of
+)
+
+// tellTypos tells the adapter, once a session and name, which field of a frame of 1.1
+// looks like one that was meant. The frame counts without it, so the error names no frame.
+func (n *Session) tellTypos(frame []byte) {
+	if n.protocol == wire.V10 || n.looked == typoFrames {
+		return
+	}
+	n.looked++
+	for _, typo := range wire.Typos(frame) {
+		if len(n.typos) < maxTypos && !slices.Contains(n.typos, typo.Found) {
+			n.typos = append(n.typos, typo.Found)
+			e := wire.Error{Code: wire.CodeUnknownField, Message: typo.String()}
+			n.answer(e.Append(nil))
+		}
+	}
 }
 
 // Repeated implements hub.Repeater.

@@ -37,6 +37,9 @@ type Session struct {
 	uploads  *rate.Limiter                 // nil until the first
 	ignored  *rate.Sometimes               // log lines about acknowledgements; nil until the first that is ignored
 	changes  *rate.Sometimes               // log lines about the platform; nil until it says how that is
+	warnings []string                      // about the register frame
+	typos    []string                      // fields that the adapter was told of: at most maxTypos
+	looked   int                           // frames in which typos were looked for
 	lenient  wire.Lenient                  // fields that were named as wrong, and read
 	in, out  atomic.Uint64                 // frames read and written since register
 	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
@@ -152,6 +155,11 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
+	if info.Protocol != wire.V10 {
+		for _, typo := range wire.Typos(frame) {
+			n.warnings = append(n.warnings, typo.String())
+		}
+	}
 	n.mu.Lock()
 	if n.code != 0 { // revoked meanwhile: it must not replace anybody
 		n.mu.Unlock()
@@ -190,7 +198,7 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 func (n *Session) Admitted(v wire.View, cursor string) {
 	ack := wire.RegisterAck{OK: true}
 	if v.Protocol != wire.V10 {
-		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
+		ack.Protocol, ack.Capabilities, ack.Cursor, ack.Warnings = v.Protocol.String(), v.Caps.Names(), cursor, n.warnings
 		ack.Channel = wire.ChannelRef{ID: n.place.id, Name: n.place.name}
 		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window,
 			MaxUploadBytes: n.slots.MaxUpload, SilenceTimeoutMS: int(n.slots.SilenceTimeout.Milliseconds())}
@@ -250,6 +258,7 @@ func (n *Session) read() error {
 			n.refuseFrame(werr)
 			continue
 		}
+		n.tellTypos(frame)
 		if in.Cursor != "" && !kept(in.Type) {
 			n.inbox.Remember(in.Cursor)
 		}

@@ -154,7 +154,7 @@ const (
 var codes = []wire.Code{
 	"", wire.CodeBadJSON, wire.CodeNotObject, wire.CodeUnknownType, wire.CodeMissingField, wire.CodeWrongType, wire.CodeTooDeep, wire.CodeTooLarge,
 	wire.CodeAlreadyRegistered, wire.CodeRateLimited, wire.CodeNotSupported, wire.CodeStorageUnavailable, wire.CodeInternal,
-	wire.CodeUnknownMessage, "session_key", "conversation_id", "user_id", "user_name", "text",
+	wire.CodeUnknownMessage, wire.CodeUnknownField, "session_key", "conversation_id", "user_id", "user_name", "text",
 }
 
 // refresh is how long one reading of the wall clock serves.
