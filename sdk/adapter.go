@@ -22,6 +22,10 @@ import (
 
 // Adapter is one platform.
 //
+// Both may rely on what Setup has made, if the adapter has that: see Setuper. One that
+// has to log in or to open something first should, since Send may be called as soon as
+// the host knows the adapter, before Run has come to anything.
+//
 // Run delivers the platform's events to h until ctx ends, then returns nil. It
 // starts once the host has accepted the adapter and keeps running while the
 // connection is lost and found again. An error before ctx ends restarts it after
@@ -104,7 +108,7 @@ type Draft struct {
 }
 
 // Profiler is implemented by an adapter that says what its platform can show
-// beyond capabilities. It is asked once, before Run.
+// beyond capabilities. It is asked once, after Setup and before Run.
 type Profiler interface{ Profile() Profile }
 
 // Profile is what a platform can show; zero values mean "no limit known". The
@@ -132,8 +136,14 @@ type Target struct {
 	// after a lost connection or Retry: for platforms that take such a key.
 	// "" under protocol 1.0.
 	MessageID string
+
+	// Unsolicited: nobody asked for it. ReplyCtx is that of whoever spoke last, who is not
+	// to be addressed. Never true under protocol 1.0, which does not tell.
+	Unsolicited bool
 }
 
 // Receipt is the platform's word for a message that it took. Handle is what
-// Edit takes, at most 4,096 bytes; "" where the platform has none.
-type Receipt struct{ Handle string }
+// Edit takes, at most 4,096 bytes; "" where the platform has none. Note says what the
+// user was not shown as it was meant, such as lines that were cut: the operator finds it
+// in the message's life.
+type Receipt struct{ Handle, Note string }

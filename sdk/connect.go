@@ -47,6 +47,7 @@ type connector struct {
 	links  *links
 	memory *memory
 	lanes  *lanes
+	status *status
 	log    *slog.Logger
 	timing *timing
 	first  sync.Once
@@ -130,6 +131,7 @@ func (c *connector) session(ctx, work context.Context) (lived time.Duration, err
 	}
 	defer c.links.drop(l)
 	c.lanes.on(l)
+	c.status.again(work, l)
 	c.log.Info("connected to the host", "protocol", l.protocol.String(), "capabilities", l.caps.String())
 	c.first.Do(func() { close(c.ready) })
 	watcher.Go(func() { l.watch(c.timing.silence) })
@@ -174,6 +176,9 @@ func (c *connector) register(ctx, work context.Context, l *link) (*wire.Register
 			}
 		case out.Ack.OK:
 			l.accept(out.Ack, c.caps)
+			for _, warning := range out.Ack.Warnings {
+				c.log.Warn("host warns of the register frame", "warning", warning)
+			}
 			return out.Ack, nil
 		default:
 			return nil, &RegisterError{Reason: out.Ack.Error}
@@ -218,6 +223,10 @@ func (c *connector) receive(work context.Context, l *link, out *wire.Outbound) e
 	case wire.TypeUploadAck:
 		l.settle(out.UploadAck.MessageID, answer{upload: out.UploadAck})
 	case wire.TypeError:
+		if out.Error.Code == wire.CodeUnknownMessage { // of an acknowledgement that crossed the host's own: nobody waits for it
+			c.log.Debug("host ignored an acknowledgement", "message", out.Error.Message)
+			return nil
+		}
 		if out.Error.Ref != "" && l.settle(out.Error.Ref, answer{refuse: out.Error}) {
 			return nil // whoever waits for it says so
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // ErrReplaced ends Run: a newer connection with the same channel's token took
@@ -43,9 +45,10 @@ type RetryError struct {
 }
 
 // Retry says that the platform did not take it, but may later, such as a rate
-// limit that names a delay. The host tries again, up to ten times within a quarter
-// of an hour, after After if that is at most 30 s; behind a host that waits for no
-// acknowledgement the SDK repeats the call for a minute. A nil err stays nil.
+// limit that names a delay. The host waits for after, an hour at most, which holds no
+// other conversation and counts as no try; without one it tries up to ten times
+// within a quarter of an hour. Behind a host that waits for no acknowledgement the SDK
+// repeats the call for a minute. A nil err stays nil.
 func Retry(after time.Duration, err error) error {
 	if err == nil {
 		return nil
@@ -58,6 +61,11 @@ func (e *RetryError) Error() string {
 		return "try again: " + e.Err.Error()
 	}
 	return fmt.Sprintf("try again in %s: %s", e.After, e.Err)
+}
+
+// wait is After as the host can be told it: whole milliseconds, none of them too few.
+func (e *RetryError) wait() time.Duration {
+	return min((max(e.After, 0) + time.Millisecond - 1).Truncate(time.Millisecond), wire.MostRetryAfter)
 }
 
 // Unwrap is the platform's own error.

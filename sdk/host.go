@@ -22,17 +22,19 @@ type Host struct {
 	links  *links
 	ids    *ids
 	timing *timing
+	status status
 }
 
-// Config decodes the adapter's configuration, a JSON object, into v. A key that
-// v does not have is an error; every error names the key and none shows a value,
-// which may be a secret. Without configuration v stays as it is. The error is
-// Refused: returned from Run, it ends the adapter.
-func (h *Host) Config(v any) error {
-	if len(bytes.TrimSpace(h.config)) == 0 {
+// Config decodes the adapter's configuration into v, as Config.Decode does, for an
+// adapter without Setup.
+func (h *Host) Config(v any) error { return decodeConfig(h.config, v) }
+
+// decodeConfig implements Config.Decode.
+func decodeConfig(raw json.RawMessage, v any) error {
+	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(h.config))
+	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	err := d.Decode(v)
 	if err == nil {
@@ -41,7 +43,7 @@ func (h *Host) Config(v any) error {
 		}
 		err = errors.New("found more after the JSON object, expected its end")
 	}
-	return Refused(fmt.Errorf("configuration: %w", configError(h.config, err)))
+	return Refused(fmt.Errorf("configuration: %w", configError(raw, err)))
 }
 
 // configError puts what encoding/json says into the operator's words.

@@ -10,10 +10,11 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// Run connects the adapter to its host and serves it until ctx ends (nil), its
-// own Run returns nil (nil) or Refused (the error wraps that *RefusedError), or the
-// host ends it for good: then the error is a *RegisterError or wraps ErrReplaced or
-// ErrRevoked. All else is repeated with a growing, jittered delay, for ever.
+// Run lets the adapter get ready (Setuper), connects it to its host and serves it until
+// ctx ends (nil), its own Run returns nil (nil) or Refused (the error wraps that
+// *RefusedError, as it does for Setup), or the host ends it for good: then the error is a
+// *RegisterError or wraps ErrReplaced or ErrRevoked. All else is repeated with a growing,
+// jittered delay, for ever.
 //
 // Before it returns, Run has waited for the adapter: for Adapter.Run to end and
 // for sends to finish, at most 5 s, then it cuts them off.
@@ -31,6 +32,9 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 	if err != nil {
 		return err
 	}
+	if err := setUp(ctx, a, Config{o.Config}, t, o.Accept != nil, log); err != nil || ctx.Err() != nil {
+		return err
+	}
 	hello, caps, err := introduce(platform, a, o)
 	if err != nil {
 		return err
@@ -38,15 +42,16 @@ func Run(ctx context.Context, platform string, a Adapter, o Options) error {
 	links, memory := newLinks(), newMemory()
 	send := &sender{adapter: a, log: log, insist: t.insist, links: links, memory: memory}
 	send.lanes = newLanes(maxPending, send.serve)
+	host := &Host{Log: log, config: o.Config, links: links, ids: newIDs(), timing: t}
 	r := &runner{
 		adapter: a,
 		send:    send,
-		host:    &Host{Log: log, config: o.Config, links: links, ids: newIDs(), timing: t},
+		host:    host,
 		log:     log,
 		timing:  t,
 		connector: &connector{
 			dial: dial, dialed: o.Accept != nil, hello: hello, caps: caps,
-			links: links, memory: memory, lanes: send.lanes,
+			links: links, memory: memory, lanes: send.lanes, status: &host.status,
 			log: log, timing: t, ready: make(chan struct{}),
 		},
 	}
@@ -90,7 +95,6 @@ type runner struct {
 func (r *runner) serve(ctx context.Context) error {
 	life, stop := context.WithCancel(ctx)
 	defer stop()
-	r.send.stopping = life.Done()
 	work, cutOff := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by the grace
 	defer cutOff()
 
@@ -187,11 +191,8 @@ func (r *runner) keepRunning(ctx context.Context) error {
 		if time.Since(began) >= r.timing.settled {
 			wait.Reset()
 		}
-		pause := wait.NextBackOff()
-		var retry *RetryError
-		if errors.As(err, &retry) {
-			pause = max(pause, retry.After)
-		}
+		pause := pauseAfter(err, wait.NextBackOff())
+		r.host.status.failed(ctx, r.host.links.present(), err)
 		fault, _ := blame(err)
 		r.log.Warn("platform side failed, will start again", "fault", fault, "err", err, "in", pause.Round(time.Millisecond))
 		if !sleep(ctx, pause) {

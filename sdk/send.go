@@ -17,13 +17,12 @@ import (
 // sender turns the host's frames into calls of the adapter, and acknowledges
 // them where the host waits for that.
 type sender struct {
-	adapter  Adapter
-	log      *slog.Logger
-	insist   time.Duration // how long a call that answers Retry is repeated where the host can't
-	links    *links
-	memory   *memory
-	lanes    *lanes
-	stopping <-chan struct{} // closed when nothing may be held back any more
+	adapter Adapter
+	log     *slog.Logger
+	insist  time.Duration // how long a call that answers Retry is repeated where the host can't
+	links   *links
+	memory  *memory
+	lanes   *lanes
 }
 
 const (
@@ -32,9 +31,6 @@ const (
 	// sendTime bounds a call whose outcome the host waits for: it sends the frame
 	// again after 60 s, and gives up the connection after 120 s.
 	sendTime = 100 * time.Second
-	// mostHold is how long the host is not told of a Retry that names a delay: it
-	// would try again before that. The call counts in it.
-	mostHold = 30 * time.Second
 	// mostReason bounds what the host is told of an error, in bytes.
 	mostReason = 1000
 )
@@ -53,11 +49,10 @@ func (s *sender) serve(ctx context.Context, j job) {
 			return
 		}
 	}
-	to := Target{SessionKey: j.SessionKey, ConversationID: j.ConversationID, MessageID: j.MessageID}
+	to := Target{SessionKey: j.SessionKey, ConversationID: j.ConversationID, MessageID: j.MessageID, Unsolicited: j.Unsolicited}
 	if j.ReplyCtx != "" {
 		to.ReplyCtx = json.RawMessage(j.ReplyCtx)
 	}
-	began := time.Now()
 	var r Receipt
 	err := context.Cause(ctx) // cut off before its turn came
 	if err != nil {
@@ -71,7 +66,6 @@ func (s *sender) serve(ctx context.Context, j job) {
 			"fault", fault, "outcome", outcome, "err", err)
 	}
 	if j.acked {
-		s.hold(ctx, err, mostHold-time.Since(began))
 		s.answer(ctx, j, s.said(r, err))
 	}
 }
@@ -117,34 +111,24 @@ func passes(t wire.Type) bool {
 	return t == wire.TypeStartTyping || t == wire.TypeStopTyping || t == wire.TypeStream
 }
 
-// hold waits for as long as a Retry asks, but no longer than most.
-func (s *sender) hold(ctx context.Context, err error, most time.Duration) {
-	var retry *RetryError
-	if !errors.As(err, &retry) || retry.After <= 0 {
-		return
-	}
-	t := time.NewTimer(min(retry.After, most))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-s.stopping:
-	case <-ctx.Done():
-	}
-}
-
 // said is the host's acknowledgement for an outcome.
 func (s *sender) said(r Receipt, err error) *wire.Later {
 	if err != nil {
 		_, outcome := blame(err)
-		return &wire.Later{
+		said := &wire.Later{
 			Error: clip(err.Error(), mostReason), Retryable: outcome == outcomeRetryable, Ambiguous: outcome == outcomeUnknown,
 		}
+		var retry *RetryError
+		if said.Retryable && errors.As(err, &retry) {
+			said.RetryAfterMS = retry.wait().Milliseconds()
+		}
+		return said
 	}
 	if len(r.Handle) > wire.MaxField {
 		s.log.Warn("receipt's handle is too long and was left out", "fault", "adapter", "bytes", len(r.Handle), "allowed", wire.MaxField)
 		r.Handle = ""
 	}
-	return &wire.Later{OK: true, PreviewHandle: r.Handle}
+	return &wire.Later{OK: true, PreviewHandle: r.Handle, Note: clip(r.Note, mostReason)}
 }
 
 // answer tells the host what became of a frame, whichever connection there is

@@ -154,8 +154,8 @@ func TestOutcomesAreAcknowledged(t *testing.T) {
 		err     error
 		want    string
 	}{
-		"ok":          {Receipt{"tg-9"}, nil, "ok tg-9"},
-		"long handle": {Receipt{strings.Repeat("x", wire.MaxField+1)}, nil, "ok"},
+		"ok":          {Receipt{Handle: "tg-9"}, nil, "ok tg-9"},
+		"long handle": {Receipt{Handle: strings.Repeat("x", wire.MaxField+1)}, nil, "ok"},
 		"retry":       {Receipt{}, Retry(time.Millisecond, no), "retryable try again in 1ms: no such chat"},
 		"refused":     {Receipt{}, fmt.Errorf("post: %w", Refused(no)), "refused post: refused: no such chat"},
 		"plain":       {Receipt{}, no, "ambiguous no such chat"},
@@ -183,22 +183,30 @@ func TestOutcomesAreAcknowledged(t *testing.T) {
 	})
 }
 
-// A Retry is not told before its time, unless the adapter stops.
-func TestRetryIsHeldBack(t *testing.T) {
-	h := newHost11(t)
-	called := make(chan token, 1)
-	r := run(t, h, &receipts{do: func(context.Context, Target, string) (Receipt, error) {
-		called <- token{}
-		return Receipt{}, Retry(time.Hour, errors.New("flood"))
-	}}, Options{})
-	p := receive(t, "connection", h.peers)
-	p.write(t, send11("m1", "x"))
-	receive(t, "Send", called)
-	p.quiet(t)
-	r.stop()
-	p.wantAck(t, "m1", "retryable try again in 1h0m0s: flood")
-	if err := r.wait(t); err != nil {
-		t.Errorf("Run = %v", err)
+// How long the platform wants to be left alone, the host is told at once: it waits. That
+// it did not know an acknowledgement concerns nobody.
+func TestRetryNamesItsTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  int64
+	}{
+		"none": {0, 0}, "negative": {-time.Second, 0}, "a part of a millisecond": {time.Microsecond, 1}, "some": {90 * time.Second, 90_000}, "too long": {48 * time.Hour, 3_600_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost11(t)
+			r := run(t, h, &receipts{do: func(context.Context, Target, string) (Receipt, error) {
+				return Receipt{}, Retry(c.after, errors.New("flood"))
+			}}, Options{})
+			p := receive(t, "connection", h.peers)
+			p.write(t, `{"type":"error","code":"unknown_message","message":"message_id: …","ref":"m0"}`, send11("m1", "x"))
+			in, bad := wire.DecodeInboundAs([]byte(receive(t, "acknowledgement", p.frames)), wire.Dialect{Protocol: wire.V11, Caps: wire.CapsV11})
+			if bad != nil || in.MessageID != "m1" || !in.Later.Retryable || in.Later.RetryAfterMS != c.want {
+				t.Errorf("acknowledged with %+v, %v, want %d ms", in.Later, bad, c.want)
+			}
+			if text := r.logs.String(); strings.Contains(text, "host refused a frame") {
+				t.Errorf("log: %s", text)
+			}
+		})
 	}
 }
 

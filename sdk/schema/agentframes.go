@@ -12,10 +12,10 @@ import (
 // fromAgent are the frames of an agent, by type.
 var fromAgent = map[string]any{
 	"hello": struct {
-		Key      string `json:"key,omitempty"`
-		Agent    string `json:"agent,omitempty"`
-		Protocol string `json:"protocol,omitempty"`
-		Resume   string `json:"resume,omitempty"`
+		Key      string `json:"key,omitempty" maxLength:"4096"`
+		Agent    string `json:"agent,omitempty" maxLength:"4096"`
+		Protocol string `json:"protocol,omitempty" maxLength:"4096"`
+		Resume   string `json:"resume,omitempty" maxLength:"4096"`
 	}{},
 	"message":    said{},
 	"stream":     said{},
@@ -30,7 +30,7 @@ var fromAgent = map[string]any{
 	}{},
 	"buttons": struct {
 		said
-		Buttons [][]wire.Button `json:"buttons"`
+		Buttons [][]wire.Button `json:"buttons" minItems:"1"`
 	}{},
 	"update": struct {
 		said
@@ -38,26 +38,26 @@ var fromAgent = map[string]any{
 	}{},
 	"transfer": struct {
 		said
-		Agent  string `json:"agent"`
-		Reason string `json:"reason,omitempty"`
+		Agent  string `json:"agent" minLength:"1" maxLength:"4096"`
+		Reason string `json:"reason,omitempty" maxLength:"4096"`
 	}{},
 	"turn_end": struct {
-		TurnID string `json:"turn_id"`
+		TurnID string `json:"turn_id" minLength:"1" maxLength:"4096"`
 		Error  string `json:"error,omitempty"`
 	}{},
 	"message_ack": struct {
-		TurnID string `json:"turn_id"`
+		TurnID string `json:"turn_id" minLength:"1" maxLength:"4096"`
 	}{},
 	"ping": struct{}{},
 	"pong": struct{}{},
 }
 
 type place struct {
-	TurnID         string `json:"turn_id,omitempty"`
-	Channel        string `json:"channel,omitempty"`
-	ConversationID string `json:"conversation_id,omitempty"`
-	MessageID      string `json:"message_id,omitempty"`
-	ReplyTo        string `json:"reply_to,omitempty"`
+	TurnID         string `json:"turn_id,omitempty" maxLength:"4096"`
+	Channel        string `json:"channel,omitempty" maxLength:"4096"`
+	ConversationID string `json:"conversation_id,omitempty" maxLength:"4096"`
+	MessageID      string `json:"message_id,omitempty" maxLength:"4096"`
+	ReplyTo        string `json:"reply_to,omitempty" maxLength:"4096"`
 }
 
 type said struct {
@@ -91,11 +91,12 @@ var toAgent = map[string]any{
 
 // agentRules are what the structs can't say.
 var agentRules = map[string]string{
-	"message": placed + `, ` + speaking, "stream": placed + `, ` + speaking, "stream_end": placed + `, ` + speaking, "update": placed + `, ` + speaking,
-	"typing": placed, "card": placed, "buttons": placed, "transfer": placed,
+	"message": placed + `, ` + speaking, "stream": placed + `, ` + speaking, "stream_end": placed + `, ` + speaking,
+	"update": placed + `, ` + speaking + `, {"properties": {"update": ` + oneOfTwo("message_id", "preview_handle") + `}}`,
+	"typing": placed, "buttons": placed, "transfer": placed,
+	"card": placed + `, {"properties": {"card": {"anyOf": [{"required": ["header"]}, {"properties": {"elements": {"type": "array", "minItems": 1}}}]}}}`,
 }
 
-const (
-	placed   = `{"anyOf": [{"required": ["turn_id"]}, {"required": ["channel", "conversation_id"]}]}`
-	speaking = `{"anyOf": [{"required": ["text"]}, {"required": ["parts"]}]}`
-)
+var placed = `{"anyOf": [` + filled("turn_id") + `, {"allOf": [` + filled("channel") + `, {"required": ["conversation_id"], "properties": {"conversation_id": {"type": "string"}}}]}]}`
+
+const speaking = `{"anyOf": [` + saysText + `, ` + saysParts + `]}`

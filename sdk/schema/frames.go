@@ -14,7 +14,7 @@ import (
 var toHost = map[string]any{
 	"register": struct {
 		Token        string                     `json:"token,omitempty"`
-		Platform     string                     `json:"platform,omitempty"`
+		Platform     string                     `json:"platform,omitempty" maxLength:"4096"`
 		Capabilities []string                   `json:"capabilities,omitempty"`
 		Metadata     map[string]json.RawMessage `json:"metadata,omitempty"`
 		Protocol     string                     `json:"protocol,omitempty"`
@@ -31,16 +31,18 @@ var toHost = map[string]any{
 		Action string `json:"action"`
 	}{},
 	"ping": struct {
-		Cursor string `json:"cursor,omitempty"`
+		Cursor string `json:"cursor,omitempty" maxLength:"4096"`
 	}{},
 	"message_ack": struct {
-		MessageID     string `json:"message_id"`
+		MessageID     string `json:"message_id" minLength:"1" maxLength:"4096"`
 		OK            bool   `json:"ok"`
 		Error         string `json:"error,omitempty"`
 		Retryable     bool   `json:"retryable,omitempty"`
+		RetryAfterMS  int64  `json:"retry_after_ms,omitempty" minimum:"0" maximum:"3600000"`
 		Ambiguous     bool   `json:"ambiguous,omitempty"`
-		PreviewHandle string `json:"preview_handle,omitempty"`
-		Cursor        string `json:"cursor,omitempty"`
+		PreviewHandle string `json:"preview_handle,omitempty" maxLength:"4096"`
+		Note          string `json:"note,omitempty" maxLength:"4096"`
+		Cursor        string `json:"cursor,omitempty" maxLength:"4096"`
 	}{},
 	"message_edit": struct {
 		author
@@ -49,31 +51,35 @@ var toHost = map[string]any{
 	"message_delete": author{},
 	"reaction": struct {
 		author
-		Emoji  string `json:"emoji"`
+		Emoji  string `json:"emoji" minLength:"1" maxLength:"4096"`
 		Remove bool   `json:"remove,omitempty"`
 	}{},
 	"form_submit": struct {
 		author
-		UIID   string                     `json:"ui_id"`
+		UIID   string                     `json:"ui_id" minLength:"1" maxLength:"4096"`
 		Values map[string]json.RawMessage `json:"values"`
 	}{},
+	"platform_status": struct {
+		wire.PlatformStatus
+		Cursor string `json:"cursor,omitempty" maxLength:"4096"`
+	}{},
 	"upload": struct {
-		MessageID string  `json:"message_id,omitempty"`
-		Name      string  `json:"name"`
-		MimeType  string  `json:"mime_type"`
-		SizeBytes float64 `json:"size_bytes"`
-		Cursor    string  `json:"cursor,omitempty"`
+		MessageID string `json:"message_id,omitempty" maxLength:"4096"`
+		Name      string `json:"name" minLength:"1" maxLength:"4096"`
+		MimeType  string `json:"mime_type" minLength:"1" maxLength:"4096"`
+		SizeBytes int64  `json:"size_bytes" minimum:"0" maximum:"9007199254740991"`
+		Cursor    string `json:"cursor,omitempty" maxLength:"4096"`
 	}{},
 }
 
 type author struct {
-	SessionKey     string          `json:"session_key,omitempty"`
-	ConversationID string          `json:"conversation_id,omitempty"`
-	UserID         string          `json:"user_id,omitempty"`
-	UserName       string          `json:"user_name,omitempty"`
+	SessionKey     string          `json:"session_key,omitempty" maxLength:"4096"`
+	ConversationID string          `json:"conversation_id,omitempty" maxLength:"4096"`
+	UserID         string          `json:"user_id,omitempty" maxLength:"4096"`
+	UserName       string          `json:"user_name,omitempty" maxLength:"4096"`
 	ReplyCtx       json.RawMessage `json:"reply_ctx,omitempty"`
-	MessageID      string          `json:"message_id,omitempty"`
-	Cursor         string          `json:"cursor,omitempty"`
+	MessageID      string          `json:"message_id,omitempty" maxLength:"4096"`
+	Cursor         string          `json:"cursor,omitempty" maxLength:"4096"`
 }
 
 // toAdapter are the frames of the host, by type.
@@ -117,6 +123,7 @@ var toAdapter = map[string]any{
 	"stream": struct {
 		routing
 		content
+		Draft int64 `json:"draft,omitempty"`
 	}{},
 	"stream_end": struct {
 		routing
@@ -150,8 +157,9 @@ type routing struct {
 	SessionKey     string          `json:"session_key"`
 	ConversationID string          `json:"conversation_id"`
 	ReplyCtx       json.RawMessage `json:"reply_ctx"`
-	MessageID      string          `json:"message_id,omitempty"` // protocol 1.1
-	Resumed        bool            `json:"resumed,omitempty"`    // protocol 1.1
+	MessageID      string          `json:"message_id,omitempty" maxLength:"4096"` // protocol 1.1
+	Resumed        bool            `json:"resumed,omitempty"`                     // protocol 1.1
+	Unsolicited    bool            `json:"unsolicited,omitempty"`                 // protocol 1.1
 }
 
 // content is that of a message in parts.
@@ -173,8 +181,22 @@ var rules = map[string]string{
 	"message_edit":   concerned,
 	"message_delete": concerned,
 	"reaction":       concerned,
-	"message":        `{"anyOf": [{"required": ["text"]}, {"required": ["parts"]}, {"required": ["attachments"]}]}`,
+	"message": `{"anyOf": [` + saysText + `, ` + saysParts + `, {"required": ["attachments"], "properties": {"attachments": {"type": "array", "minItems": 1}}}]},
+		{"properties": {"attachments": {"items": ` + oneOfTwo("attachment_id", "url") + `}}}`,
 }
 
-// concerned is a rule of frames that are about an earlier message.
-const concerned = `{"required": ["message_id"]}`
+const (
+	// concerned is a rule of frames that are about an earlier message.
+	concerned = `{"required": ["message_id"], "properties": {"message_id": {"type": "string", "minLength": 1}}}`
+
+	saysText  = `{"required": ["text"], "properties": {"text": {"type": "string"}}}`
+	saysParts = `{"required": ["parts"], "properties": {"parts": {"type": "array", "minItems": 1}}}`
+)
+
+// oneOfTwo is a rule of objects that have at least one of two texts.
+func oneOfTwo(a, b string) string { return `{"anyOf": [` + filled(a) + `, ` + filled(b) + `]}` }
+
+// filled is a rule of objects that have a text which is not empty.
+func filled(name string) string {
+	return `{"required": ["` + name + `"], "properties": {"` + name + `": {"type": "string", "minLength": 1}}}`
+}

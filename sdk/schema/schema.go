@@ -4,6 +4,7 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -35,16 +36,17 @@ func document(name, title string, body map[string]any) []byte {
 	return append(raw, '\n')
 }
 
-// union is a schema of objects that "type" tells apart. The frames of an adapter
-// or agent are a closed list; those of a newer host are ignored by an older one.
+// union is a schema of objects that "type" tells apart, in the form that generators of
+// types understand. The frames of an adapter or agent are a closed list; those of a newer
+// host are ignored by an older one.
 func union(frames map[string]any, rules map[string]string, open bool) map[string]any {
-	defs := map[string]any{}
-	var names []string
-	for name := range frames {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	defs, mapping := map[string]any{}, map[string]string{}
+	names := slices.Sorted(maps.Keys(frames))
 	var cases []any
+	add := func(name string, def map[string]any) {
+		defs[name] = def
+		cases = append(cases, map[string]any{"$ref": "#/$defs/" + name})
+	}
 	for _, name := range names {
 		def := shape.Of(reflect.TypeOf(frames[name])).Schema()
 		fields := def["properties"].(map[string]any)
@@ -54,18 +56,19 @@ func union(frames map[string]any, rules map[string]string, open bool) map[string
 			}
 		}
 		fields["type"] = map[string]any{"const": name}
+		required, _ := def["required"].([]string)
+		def["required"] = append([]string{"type"}, required...)
 		if rule, ok := rules[name]; ok {
 			def["allOf"] = json.RawMessage("[" + rule + "]")
 		}
-		defs[name] = def
-		cases = append(cases, map[string]any{
-			"if":   map[string]any{"properties": map[string]any{"type": map[string]any{"const": name}}},
-			"then": map[string]any{"$ref": "#/$defs/" + name},
+		add(name, def)
+		mapping[name] = "#/$defs/" + name
+	}
+	if open {
+		add("later", map[string]any{
+			"description": "A frame of a later protocol, to be ignored", "type": "object", "required": []string{"type"},
+			"properties": map[string]any{"type": map[string]any{"type": "string", "not": map[string]any{"enum": names}}},
 		})
 	}
-	kind := map[string]any{"type": "string"}
-	if !open {
-		kind["enum"] = names
-	}
-	return map[string]any{"type": "object", "required": []string{"type"}, "properties": map[string]any{"type": kind}, "allOf": cases, "$defs": defs}
+	return map[string]any{"oneOf": cases, "discriminator": map[string]any{"propertyName": "type", "mapping": mapping}, "$defs": defs}
 }

@@ -129,6 +129,75 @@ func TestMessage(t *testing.T) {
 	}
 }
 
+// What the host refuses, the schema refuses, as far as a schema can.
+func TestMalformed(t *testing.T) {
+	beyond := map[string]string{ // name, or what it begins with: why no schema can say it
+		"v11_unnegotiated_":    "what was negotiated is another frame's",
+		"later_message_delete": "and so is the protocol", "later_form_submit": "likewise", "later_reaction": "likewise",
+		"message_long_user_id": "bytes are counted, not characters",
+	}
+	schemas := map[string]*jsonschema.Schema{
+		protocol.AdapterToHost: validator(t, "frame-to-host.json"), protocol.AgentToHost: validator(t, "agent-frame-to-host.json"),
+	}
+	rows, err := protocol.MalformedFrames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, m := range rows {
+		if !json.Valid([]byte(m.Frame)) {
+			continue
+		}
+		excused := false
+		for name := range beyond {
+			excused = excused || strings.HasPrefix(m.Name, name)
+		}
+		switch err := validate(t, schemas[m.Direction], []byte(m.Frame)); {
+		case err != nil:
+			refused++
+		case !excused:
+			t.Errorf("%s is taken: %.200s", m.Name, m.Frame)
+		}
+	}
+	if refused < 90 {
+		t.Errorf("only %d malformed frames were refused", refused)
+	}
+}
+
+// Generators of types find a closed list of frames, each with the type that tells it apart.
+func TestUnion(t *testing.T) {
+	for name, content := range Generate() {
+		if !strings.Contains(name, "frame-") {
+			continue
+		}
+		var s struct {
+			OneOf []struct {
+				Ref string `json:"$ref"`
+			}
+			Discriminator struct {
+				PropertyName string
+				Mapping      map[string]string
+			}
+			Defs map[string]struct {
+				Required   []string
+				Properties map[string]struct{ Const string }
+			} `json:"$defs"`
+		}
+		if err := json.Unmarshal(content, &s); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.OneOf) != len(s.Defs) || s.Discriminator.PropertyName != "type" || len(s.Discriminator.Mapping) < 7 {
+			t.Errorf("%s: %d cases of %d, discriminated by %+v", name, len(s.OneOf), len(s.Defs), s.Discriminator)
+		}
+		for typ, ref := range s.Discriminator.Mapping {
+			def := s.Defs[strings.TrimPrefix(ref, "#/$defs/")]
+			if def.Properties["type"].Const != typ || len(def.Required) == 0 || def.Required[0] != "type" {
+				t.Errorf("%s: %s is %+v", name, typ, def)
+			}
+		}
+	}
+}
+
 // The golden frames of packages wire and agentwire, which their codecs read and writes.
 func TestFrames(t *testing.T) {
 	for dir, schema := range map[string]string{

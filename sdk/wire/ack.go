@@ -12,7 +12,8 @@ type RegisterAck struct {
 	Channel      ChannelRef `json:"channel,omitzero"`
 	Capabilities []string   `json:"capabilities,omitempty"` // effective
 	Limits       Limits     `json:"limits,omitzero"`
-	Cursor       string     `json:"cursor,omitempty"` // the last one committed; "" = none yet
+	Cursor       string     `json:"cursor,omitempty"`   // the last one committed; "" = none yet
+	Warnings     []string   `json:"warnings,omitempty"` // about the register frame, for its author
 }
 
 // ChannelRef names the channel whose slot the adapter holds.
@@ -27,6 +28,11 @@ type Limits struct {
 	PingIntervalMS int `json:"ping_interval_ms"`    // of the host's WebSocket pings
 	Window         int `json:"window"`              // frames of the adapter that the host reads ahead of its commits
 	InFlight       int `json:"in_flight,omitempty"` // messages of one conversation that the host sends ahead of their acknowledgements; 0 = one
+
+	// Of adapters; 0 = not said.
+	MaxUploadBytes   int64 `json:"max_upload_bytes,omitempty"`   // of one file
+	AckTimeoutMS     int   `json:"ack_timeout_ms,omitempty"`     // without acknowledgement the host sends a frame once more, and after as much again closes the connection
+	SilenceTimeoutMS int   `json:"silence_timeout_ms,omitempty"` // without a sign of the adapter the host closes the connection
 }
 
 // Append appends the acknowledgement as one JSON object.
@@ -51,8 +57,14 @@ func (a RegisterAck) Append(dst []byte) []byte {
 	dst = strconv.AppendInt(key(dst, "ping_interval_ms"), int64(a.Limits.PingIntervalMS), 10)
 	dst = strconv.AppendInt(key(dst, "window"), int64(a.Limits.Window), 10)
 	dst = intIf(dst, "in_flight", int64(a.Limits.InFlight))
+	dst = intIf(dst, "max_upload_bytes", a.Limits.MaxUploadBytes)
+	dst = intIf(dst, "ack_timeout_ms", int64(a.Limits.AckTimeoutMS))
+	dst = intIf(dst, "silence_timeout_ms", int64(a.Limits.SilenceTimeoutMS))
 	dst = append(dst, '}')
 	dst = fieldIf(dst, "cursor", a.Cursor)
+	if len(a.Warnings) > 0 {
+		dst = stringsField(dst, "warnings", a.Warnings)
+	}
 	return append(dst, '}')
 }
 

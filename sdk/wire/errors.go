@@ -21,6 +21,8 @@ const (
 	CodeAlreadyRegistered  Code = "already_registered"
 	CodeRateLimited        Code = "rate_limited"
 	CodeNotSupported       Code = "not_supported"
+	CodeUnknownField       Code = "unknown_field"   // 1.1: the frame counts, but for a field that looks like a known one
+	CodeUnknownMessage     Code = "unknown_message" // 1.1: an acknowledgement of what is not in flight
 	CodeStorageUnavailable Code = "storage_unavailable"
 	CodeInternal           Code = "internal"
 )
@@ -38,6 +40,12 @@ func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
 // Retryable reports whether the same frame may be taken later.
 func (e *Error) Retryable() bool {
 	return e.Code == CodeRateLimited || e.Code == CodeStorageUnavailable
+}
+
+// About is the refusal of the frame with this message_id.
+func (e *Error) About(ref string) *Error {
+	e.Ref = ref
+	return e
 }
 
 func errorf(code Code, format string, args ...any) *Error {

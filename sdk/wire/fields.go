@@ -41,8 +41,15 @@ const (
 	keyAmbiguous
 	keyPreviewHandle
 	keyCursor
+	keyRetryAfter
+	keyState
+	keyReason
+	keySince
+	keyUntil
+	keyNote
 
 	keyResumed // of the host's frames, beside others above
+	keyUnsolicited
 	keyCount
 )
 
@@ -50,8 +57,9 @@ var keyNames = [keyCount]string{
 	"type", "token", "platform", "capabilities", "metadata", "session_key", "conversation_id",
 	"user_id", "user_name", "text", "action", "reply_ctx", "message_id",
 	"protocol", "profile", "parts", "attachments", "emoji", "remove", "ui_id", "values",
-	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor",
-	"resumed",
+	"name", "mime_type", "size_bytes", "ok", "error", "retryable", "ambiguous", "preview_handle", "cursor", "retry_after_ms",
+	"state", "reason", "since", "until_ms", "note",
+	"resumed", "unsolicited",
 }
 
 // fields holds the raw JSON value of each known key; "" = absent. Of a

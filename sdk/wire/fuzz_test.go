@@ -80,6 +80,11 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 	if !utf8.Valid(frame) {
 		return // the connection ends before such a frame is decoded
 	}
+	for _, typo := range Typos(frame) {
+		if typo.Found == typo.Meant {
+			t.Fatalf("%s: %s is no typo", frame, typo.Found)
+		}
+	}
 	again := in.Append(nil)
 	clear(buffer) // the buffer may be used again
 	back, err := DecodeInboundAs(again, d)
@@ -87,11 +92,14 @@ func decodeTwice(t *testing.T, frame []byte, d Dialect) {
 		t.Fatalf("%s became %s: %v", frame, again, err)
 	}
 	switch in.Type {
-	case TypeRegister, TypePing, TypePong, TypeRegisterAck:
+	case TypeRegister, TypePing, TypePong, TypeRegisterAck, TypePlatformStatus:
 		in.MessageID = "" // answers to these have no use for it
 	}
 	if in.Type == TypeRegister && len(in.Register.Capabilities) == 0 {
 		in.Register.Capabilities = []string{}
+	}
+	if in.Lenient = 0; back.Lenient != 0 {
+		t.Fatalf("%s: what was written is not as the protocol has it: %s", again, back.Lenient.Names())
 	}
 	if !reflect.DeepEqual(in, back) {
 		t.Fatalf("%s\nwas  %+v\nback %+v", frame, in, back)

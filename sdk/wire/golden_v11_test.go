@@ -71,18 +71,26 @@ var toHostV11 = map[string]*Inbound{
 	"v11_message_ack": {Type: TypeMessageAck, MessageID: "01h/2", Cursor: "24", Later: &Later{OK: true, PreviewHandle: "h1"}},
 	"v11_message_ack_min": {
 		Type: TypeMessageAck, MessageID: "01h", Later: &Later{OK: true}},
-	"v11_message_ack_failed":    {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "chat not found"}},
-	"v11_message_ack_retryable": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true}},
-	"v11_message_ack_ambiguous": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "connection lost", Ambiguous: true}},
-	"v11_ping":                  {Type: TypePing, Cursor: "25"},
+	"v11_message_ack_failed":      {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "chat not found"}},
+	"v11_message_ack_retryable":   {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true}},
+	"v11_message_ack_note":        {Type: TypeMessageAck, MessageID: "01h", Later: &Later{OK: true, Note: "2 of 5 lines were cut"}},
+	"v11_message_ack_retry_after": {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "flood wait", Retryable: true, RetryAfterMS: 90_000}},
+	"v11_message_ack_ambiguous":   {Type: TypeMessageAck, MessageID: "01h", Later: &Later{Error: "connection lost", Ambiguous: true}},
+	"v11_platform_status": {Type: TypePlatformStatus, Later: &Later{Status: &PlatformStatus{
+		State: PlatformLimited, Reason: "flood wait", Since: "2026-11-20T10:00:00Z", UntilMS: 90_000}}},
+	"v11_platform_status_min": {Type: TypePlatformStatus, Later: &Later{Status: &PlatformStatus{State: PlatformConnected}}},
+	"v11_ping":                {Type: TypePing, Cursor: "25"},
 }
 
 // toAdapterV11 are the golden frames of the host to an adapter of protocol 1.1.
 var toAdapterV11 = map[string]*Outbound{
 	"v11_register_ack": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{
 		OK: true, Protocol: "1.1", Channel: ChannelRef{ID: "ch_1", Name: "support"}, Capabilities: CapNamesFor("1.1"),
-		Limits: Limits{MaxFrameBytes: MaxFrame, PingIntervalMS: 54_000, Window: 64, InFlight: 16}, Cursor: "offset=17",
+		Limits: Limits{MaxFrameBytes: MaxFrame, PingIntervalMS: 54_000, Window: 64, InFlight: 16, MaxUploadBytes: 25 << 20, AckTimeoutMS: 60_000, SilenceTimeoutMS: 60_000},
+		Cursor: "offset=17",
 	}},
+	"v11_register_ack_warnings": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{OK: true, Protocol: "1.1", Capabilities: []string{"text"}, Warnings: []string{
+		Typo{"capabilites", "capabilities"}.String()}}},
 	"v11_register_ack_min": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{OK: true, Protocol: "1.1", Capabilities: []string{"text"}}},
 	"v11_message_ack":      {Frame: Frame{Type: TypeMessageAck}, MessageAck: &MessageAck{MessageID: "tg-1", OK: true}},
 	"v11_message_ack_failed": {Frame: Frame{Type: TypeMessageAck},
@@ -96,19 +104,20 @@ var toAdapterV11 = map[string]*Outbound{
 	"v11_upload_ack_busy":   {Frame: Frame{Type: TypeUploadAck}, UploadAck: &UploadAck{MessageID: "up-1", Error: "more than 2 uploads a second: ask again later", Retryable: true}},
 	"v11_upload_ack_failed": {Frame: Frame{Type: TypeUploadAck}, UploadAck: &UploadAck{MessageID: "up-1", Error: "too large: at most 26214400 bytes are allowed"}},
 
-	"v11_send":           identified(Frame{Type: TypeSend, Text: "Acknowledged."}),
-	"v11_send_resumed":   identified(Frame{Type: TypeSend, Text: "Acknowledged.", Resumed: true}),
-	"v11_send_unrouted":  {Frame: Frame{Type: TypeSend, MessageID: "01h/2", Text: "Acknowledged."}},
-	"v11_send_card":      identified(Frame{Type: TypeSendCard, Card: toAdapter["send_card"].Card, Plain: true}),
-	"v11_send_card_min":  content(Frame{Type: TypeSendCard, Card: &Card{Elements: []Element{}}, Plain: true}),
-	"v11_send_buttons":   identified(Frame{Type: TypeSendButtons, Text: "Pick one:", Buttons: [][]Button{{{"Yes", "cmd:/confirm", ""}}}}),
-	"v11_update_message": identified(Frame{Type: TypeUpdateMessage, PreviewHandle: "h1", Text: "Updated"}),
-	"v11_send_image":     identified(Frame{Type: TypeSendImage, Image: &Image{URL: "https://example.org/a.png"}}),
-	"v11_send_file":      identified(Frame{Type: TypeSendFile, File: &File{URL: "https://example.org/x.pdf", Filename: "x.pdf"}}),
+	"v11_send":             identified(Frame{Type: TypeSend, Text: "Acknowledged."}),
+	"v11_send_resumed":     identified(Frame{Type: TypeSend, Text: "Acknowledged.", Resumed: true}),
+	"v11_send_unsolicited": identified(Frame{Type: TypeSend, Text: "Dinner is ready.", Unsolicited: true}),
+	"v11_send_unrouted":    {Frame: Frame{Type: TypeSend, MessageID: "01h/2", Text: "Acknowledged."}},
+	"v11_send_card":        identified(Frame{Type: TypeSendCard, Card: toAdapter["send_card"].Card, Plain: true}),
+	"v11_send_card_min":    content(Frame{Type: TypeSendCard, Card: &Card{Elements: []Element{}}, Plain: true}),
+	"v11_send_buttons":     identified(Frame{Type: TypeSendButtons, Text: "Pick one:", Buttons: [][]Button{{{"Yes", "cmd:/confirm", ""}}}}),
+	"v11_update_message":   identified(Frame{Type: TypeUpdateMessage, PreviewHandle: "h1", Text: "Updated"}),
+	"v11_send_image":       identified(Frame{Type: TypeSendImage, Image: &Image{URL: "https://example.org/a.png"}}),
+	"v11_send_file":        identified(Frame{Type: TypeSendFile, File: &File{URL: "https://example.org/x.pdf", Filename: "x.pdf"}}),
 
 	"v11_send_parts":     identified(Frame{Type: TypeSendParts, Text: "Hello", Parts: []byte(someParts)}),
 	"v11_send_parts_min": content(Frame{Type: TypeSendParts, Parts: []byte(`[]`)}),
-	"v11_stream":         identified(Frame{Type: TypeStream, Text: "Hel", Parts: []byte(`[{"type":"text","id":"p1","text":"Hel"}]`)}),
+	"v11_stream":         identified(Frame{Type: TypeStream, Draft: 3, Text: "Hel", Parts: []byte(`[{"type":"text","id":"p1","text":"Hel"}]`)}),
 	"v11_stream_min":     identified(Frame{Type: TypeStream, Parts: []byte(`[]`)}),
 	"v11_stream_end":     identified(Frame{Type: TypeStreamEnd, Text: "Hello", Parts: []byte(someParts)}),
 	"v11_stream_end_min": identified(Frame{Type: TypeStreamEnd, Text: "Hello", Parts: []byte(`[]`)}),
@@ -151,7 +160,7 @@ func TestGoldenTypes(t *testing.T) {
 	}
 	check("to the host", seen, []Type{
 		TypeRegister, TypeMessage, TypeCardAction, TypePing,
-		TypeMessageAck, TypeMessageEdit, TypeMessageDelete, TypeReaction, TypeFormSubmit, TypeUpload,
+		TypeMessageAck, TypeMessageEdit, TypeMessageDelete, TypeReaction, TypeFormSubmit, TypeUpload, TypePlatformStatus,
 	})
 	seen = map[Type]bool{}
 	for _, frames := range []map[string]*Outbound{toAdapter, toAdapterV11} {

@@ -22,6 +22,8 @@ type Inbound struct {
 	MessageID string
 	Cursor    string // 1.1, any frame: committed with it, given back in register_ack
 
+	Lenient Lenient // 1.0: fields that were wrong, and were read all the same
+
 	Register *Register // register; else nil
 	Later    *Later    // what 1.1 added to the frame's type; nil = none of it
 }
@@ -56,9 +58,13 @@ type Later struct {
 	// message_ack
 	OK            bool
 	Retryable     bool   // not OK: may be sent again
+	RetryAfterMS  int64  // Retryable: not before so many milliseconds, at most MostRetryAfter; 0 = when the host likes
 	Ambiguous     bool   // not OK: the adapter cannot know
 	Error         string // not OK: why
 	PreviewHandle string // OK: what a later edit refers to
+	Note          string // OK: what the user was not shown as it was meant; "" = nothing
+
+	Status *PlatformStatus // platform_status; else nil
 }
 
 // DecodeInbound reads one frame of an adapter of protocol 1.0: DecodeInboundAs
@@ -135,12 +141,12 @@ func (in *Inbound) body(f *fields, d Dialect) *Error {
 		if err := in.message(f, d); err != nil {
 			return err
 		}
-		return in.author(f)
+		return in.author(f, d)
 	case TypeCardAction:
 		if err := f.required(&in.Action, keyAction); err != nil {
 			return err
 		}
-		return in.author(f)
+		return in.author(f, d)
 	case TypePing:
 		return nil
 	}
@@ -158,13 +164,15 @@ func expectedTypes(d Dialect, first string) string {
 	if d.Protocol == V10 {
 		return first + "message, card_action or ping"
 	}
-	return first + "message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit or upload"
+	return first + "message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit, upload or platform_status"
 }
 
 func (r *Register) read(f *fields) *Error {
 	// An adapter of 1.0 may use this name and that of the profile for its own purposes:
 	// what can't be a protocol is none, and only who asks for 1.1 has a profile.
-	_ = f.text(&r.Protocol, keyProtocol, MaxField)
+	if _ = f.text(&r.Protocol, keyProtocol, MaxField); f[keyProtocol] == V11.String() {
+		r.Protocol = V11.String() // written as a number
+	}
 	if err := f.text(&r.Token, keyToken, MaxFrame); err != nil { // a giant token is an invalid one
 		return err
 	}
@@ -203,15 +211,17 @@ func notStrings(name, raw string) *Error {
 	return errorf(CodeWrongType, "%s: found %s, expected an array of strings", name, kindOf(raw))
 }
 
-func (in *Inbound) author(f *fields) *Error {
-	for _, d := range [...]struct {
-		dst *string
-		key int
-	}{
-		{&in.SessionKey, keySessionKey}, {&in.ConversationID, keyConversationID},
-		{&in.UserID, keyUserID}, {&in.UserName, keyUserName},
-	} {
-		if err := f.text(d.dst, d.key, MaxField); err != nil {
+func (in *Inbound) author(f *fields, d Dialect) *Error {
+	for i, dst := range [...]*string{&in.SessionKey, &in.ConversationID, &in.UserID, &in.UserName} {
+		key := authorKeys[i]
+		if d.Protocol == V10 && !f.absent(key) && f[key][0] != '"' {
+			in.Lenient |= 1 << i
+			if !f.scalar(key) {
+				continue
+			}
+			f[key] = `"` + f[key] + `"` // its text, as it was written
+		}
+		if err := f.text(dst, key, MaxField); err != nil {
 			return err
 		}
 	}

@@ -29,13 +29,17 @@ func (in *Inbound) Append(dst []byte) []byte {
 		dst = field(dst, "mime_type", l.MimeType)
 		dst = strconv.AppendInt(key(dst, "size_bytes"), l.SizeBytes, 10)
 		dst = fieldIf(dst, "message_id", in.MessageID)
+	case TypePlatformStatus:
+		dst = l.Status.append(dst)
 	case TypeMessageAck:
 		dst = field(dst, "message_id", in.MessageID)
 		dst = boolField(dst, "ok", l.OK)
 		dst = fieldIf(dst, "error", l.Error)
 		dst = boolIf(dst, "retryable", l.Retryable)
+		dst = intIf(dst, "retry_after_ms", l.RetryAfterMS)
 		dst = boolIf(dst, "ambiguous", l.Ambiguous)
 		dst = fieldIf(dst, "preview_handle", l.PreviewHandle)
+		dst = fieldIf(dst, "note", l.Note)
 	}
 	dst = fieldIf(dst, "cursor", in.Cursor)
 	return append(dst, '}')

@@ -5,11 +5,11 @@ import "fmt"
 // Attachment is a file that came with a message: one that was uploaded
 // (AttachmentID) or one at an address (URL).
 type Attachment struct {
-	AttachmentID string `json:"attachment_id,omitempty"`
+	AttachmentID string `json:"attachment_id,omitempty" maxLength:"4096"`
 	URL          string `json:"url,omitempty"`
-	Name         string `json:"name,omitempty"`
-	MimeType     string `json:"mime_type,omitempty"`
-	SizeBytes    int64  `json:"size_bytes,omitempty"` // 0 = not known
+	Name         string `json:"name,omitempty" maxLength:"4096"`
+	MimeType     string `json:"mime_type,omitempty" maxLength:"4096"`
+	SizeBytes    int64  `json:"size_bytes,omitempty" minimum:"0" maximum:"9007199254740991"` // 0 = not known
 	Caption      string `json:"caption,omitempty"`
 }
 
@@ -27,6 +27,8 @@ var later = map[Type]Caps{
 	TypeReaction:      CapReaction,
 	TypeFormSubmit:    CapForm,
 	TypeUpload:        0,
+
+	TypePlatformStatus: 0,
 }
 
 func nameOf(needs Caps) string {
@@ -48,11 +50,13 @@ func (in *Inbound) later(f *fields) *Error {
 		return l.ack(f)
 	case TypeUpload:
 		return l.upload(f)
+	case TypePlatformStatus:
+		return l.status(f)
 	case TypeFormSubmit:
 		if err := l.form(f); err != nil {
 			return err
 		}
-		return in.author(f)
+		return in.author(f, Dialect{Protocol: V11})
 	}
 	if err := f.filled(&in.MessageID, keyMessageID); err != nil { // whose edit, deletion, reaction
 		return err
@@ -70,7 +74,7 @@ func (in *Inbound) later(f *fields) *Error {
 			return err
 		}
 	}
-	return in.author(f)
+	return in.author(f, Dialect{Protocol: V11})
 }
 
 func (l *Later) ack(f *fields) *Error {
@@ -87,6 +91,12 @@ func (l *Later) ack(f *fields) *Error {
 	}
 	// However long, a reason must not cost the acknowledgement.
 	if err := f.text(&l.Error, keyError, MaxFrame); err != nil {
+		return err
+	}
+	if err := readInt(&l.RetryAfterMS, "", keyNames[keyRetryAfter], f[keyRetryAfter], MostRetryAfter.Milliseconds()); err != nil {
+		return err
+	}
+	if err := f.text(&l.Note, keyNote, MaxField); err != nil {
 		return err
 	}
 	return f.text(&l.PreviewHandle, keyPreviewHandle, MaxField)
@@ -123,7 +133,10 @@ func (l *Later) form(f *fields) *Error {
 // attachments, where the session has negotiated these.
 func (in *Inbound) message(f *fields, d Dialect) *Error {
 	if d.Protocol == V10 {
-		return f.required(&in.Text, keyText)
+		if f.absent(keyText) {
+			in.Lenient |= lenientText
+		}
+		return f.text(&in.Text, keyText, MaxFrame)
 	}
 	rich, err := readRich(f, d)
 	if err != nil {

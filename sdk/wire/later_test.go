@@ -63,8 +63,8 @@ func TestCapsOfProtocols(t *testing.T) {
 
 func TestErrorMessagesV11(t *testing.T) {
 	for frame, want := range map[string]string{
-		`{}`:                                    "missing_field: type: absent, expected register, message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit or upload",
-		`{"type":"x"}`:                          `unknown_type: type: found "x", expected message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit or upload`,
+		`{}`:                                    "missing_field: type: absent, expected register, message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit, upload or platform_status",
+		`{"type":"x"}`:                          `unknown_type: type: found "x", expected message, card_action, ping, message_ack, message_edit, message_delete, reaction, form_submit, upload or platform_status`,
 		`{"type":"message"}`:                    "missing_field: text: absent, expected a string, or parts or attachments",
 		`{"type":"message","text":null}`:        "wrong_type: text: found null, expected a string, or parts or attachments",
 		`{"type":"message","parts":"a"}`:        "wrong_type: parts: found a string, expected an array of objects",

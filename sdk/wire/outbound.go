@@ -39,6 +39,10 @@ type Frame struct {
 	Emoji     string          // send_reaction
 	Remove    bool            // send_reaction: take it back
 	Resumed   bool            // the conversation goes on with this one, after one that the adapter refused for now
+	// Unsolicited: it answers no message, and goes where the newest came from, whose
+	// reply_ctx it has.
+	Unsolicited bool
+	Draft       int64 // stream: counts up with each frame of one answer, from 1; it needs no acknowledgement
 
 	// Plain writes element keys of cards in lower case only, for an adapter of
 	// 1.1. It is no field of the frame: DecodeOutbound leaves it false.
@@ -55,6 +59,7 @@ func (f *Frame) Append(dst []byte, r Routing) []byte {
 		dst = field(dst, "message_id", f.MessageID)
 	}
 	dst = boolIf(dst, "resumed", f.Resumed)
+	dst = boolIf(dst, "unsolicited", f.Unsolicited)
 	switch f.Type {
 	case TypeSend:
 		dst = field(dst, "text", f.Text)
@@ -107,6 +112,9 @@ func IDOverhead(id string) int {
 
 // ResumedOverhead is the size in bytes that Resumed adds to a frame.
 const ResumedOverhead = len(`"resumed":true,`)
+
+// UnsolicitedOverhead is the size in bytes that Unsolicited adds to a frame.
+const UnsolicitedOverhead = len(`"unsolicited":true,`)
 
 // Append appends the error as an error frame.
 func (e *Error) Append(dst []byte) []byte {

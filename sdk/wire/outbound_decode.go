@@ -45,6 +45,7 @@ func decodeAny(frame []byte) (*Outbound, error) {
 		Ref            string          `json:"ref"`
 		MessageID      json.RawMessage `json:"message_id"`
 		Resumed        json.RawMessage `json:"resumed"`
+		Unsolicited    json.RawMessage `json:"unsolicited"`
 		Protocol       json.RawMessage `json:"protocol"`
 	}
 	if err := json.Unmarshal(frame, &f); err != nil {
@@ -53,7 +54,7 @@ func decodeAny(frame []byte) (*Outbound, error) {
 	out := &Outbound{
 		Frame: Frame{
 			Type: f.Type, Text: f.Text, Card: f.Card, Buttons: f.Buttons, PreviewHandle: f.PreviewHandle, Image: f.Image, File: f.File,
-			MessageID: stringIn(f.MessageID), Resumed: string(f.Resumed) == "true",
+			MessageID: stringIn(f.MessageID), Resumed: string(f.Resumed) == "true", Unsolicited: string(f.Unsolicited) == "true",
 		},
 		Routing: Routing{SessionKey: f.SessionKey, ConversationID: f.ConversationID},
 	}
@@ -97,7 +98,7 @@ func decodeOrdinary(frame string) *Outbound {
 	if reply := f[keyReplyCtx]; reply != "null" {
 		out.ReplyCtx = Raw(reply)
 	}
-	out.Resumed = f[keyResumed] == "true"
+	out.Resumed, out.Unsolicited = f[keyResumed] == "true", f[keyUnsolicited] == "true"
 	switch f[keyType] {
 	case `"send"`:
 		out.Type = TypeSend

@@ -15,6 +15,9 @@ type Audio struct {
 func (f *Frame) appendLater(dst []byte) []byte {
 	switch f.Type {
 	case TypeSendParts, TypeStream, TypeStreamEnd:
+		if f.Type == TypeStream {
+			dst = intIf(dst, "draft", f.Draft)
+		}
 		dst = field(dst, "text", f.Text)
 		if len(f.Parts) == 0 {
 			return append(key(dst, "parts"), '[', ']')
@@ -56,6 +59,7 @@ func (o *Outbound) later(frame []byte) error {
 		return nil
 	}
 	var f struct {
+		Draft  int64           `json:"draft"`
 		Parts  json.RawMessage `json:"parts"`
 		Audio  *Audio          `json:"audio"`
 		UI     json.RawMessage `json:"ui"`
@@ -74,6 +78,9 @@ func (o *Outbound) later(frame []byte) error {
 		o.UI = f.UI
 		return expect(f.UI, "ui", '{', "an object")
 	default:
+		if o.Type == TypeStream {
+			o.Draft = f.Draft
+		}
 		o.Parts = f.Parts
 		return expect(f.Parts, "parts", '[', "an array")
 	}

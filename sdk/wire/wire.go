@@ -19,6 +19,9 @@ const MaxFrame = 262_144
 // 1.1 also cursor, emoji, ui_id, preview_handle, and names and types of files.
 const MaxField = 4096
 
+// MostRetryAfter is the longest retry_after_ms of a message_ack.
+const MostRetryAfter = time.Hour
+
 // Timings of protocol 1.0.
 const (
 	RegisterTimeout = 10 * time.Second // connection → first frame
@@ -45,6 +48,8 @@ const (
 	TypeReaction      Type = "reaction"
 	TypeFormSubmit    Type = "form_submit"
 	TypeUpload        Type = "upload"
+
+	TypePlatformStatus Type = "platform_status"
 )
 
 // Host → adapter.

@@ -34,8 +34,8 @@ func TestScanTakesOrdinaryFrames(t *testing.T) {
 
 func TestErrorMessages(t *testing.T) {
 	for frame, want := range map[string]string{
-		`{"type":"message"}`:                             "missing_field: text: absent, expected a string",
-		`{"type":"message","text":null}`:                 "wrong_type: text: found null, expected a string",
+		`{"type":"card_action"}`:                         "missing_field: action: absent, expected a string",
+		`{"type":"card_action","action":null}`:           "wrong_type: action: found null, expected a string",
 		`{"type":"message","text":["a"]}`:                "wrong_type: text: found an array, expected a string",
 		`{"type":"message","text":true}`:                 "wrong_type: text: found a boolean, expected a string",
 		`{"type":"message","text":-1}`:                   "wrong_type: text: found a number, expected a string",

@@ -10,11 +10,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
-// sink takes events; *sdk.Host is one.
+// sink takes events, and how the network is; *sdk.Host is one.
 type sink interface {
 	Deliver(ctx context.Context, e sdk.Event) error
+	Status(ctx context.Context, s sdk.Status)
 }
 
 // maxWaiting bounds the events that wait for the host. IRC has no replay, so
@@ -59,6 +61,7 @@ func (c *client) serve(ctx context.Context) error {
 	deliverer.Go(func() { c.deliver(ctx) })
 	defer deliverer.Wait()
 
+	c.sink.Status(ctx, sdk.Status{State: wire.PlatformConnecting})
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval, wait.MaxInterval = c.tune.retryFirst, c.tune.retryMax
 	for {
@@ -70,6 +73,7 @@ func (c *client) serve(ctx context.Context) error {
 		if time.Since(start) > c.tune.stable {
 			wait.Reset()
 		}
+		c.sink.Status(ctx, sdk.StatusOf(err))
 		delay := wait.NextBackOff()
 		c.log.Warn("IRC connection lost", "err", err, "retry_in", delay.Round(time.Millisecond))
 		select {
@@ -93,6 +97,7 @@ func (c *client) connect(ctx context.Context) error {
 	c.log.Info("connected to IRC", "nick", l.self(), "tls", c.set.tls != nil)
 	c.setLive(l)
 	defer c.setLive(nil)
+	c.sink.Status(ctx, sdk.Status{State: wire.PlatformConnected})
 	return l.serve(ctx)
 }
 

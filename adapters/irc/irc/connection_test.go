@@ -11,6 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 func TestNickCollision(t *testing.T) {
@@ -137,6 +138,9 @@ func TestTLS(t *testing.T) {
 	loose.logged("connected to IRC")
 	wrong := run(t, Config{Server: srv.Addr, Password: "sesamo"})
 	wrong.logged("IRC connection lost", "register")
+	wrong.platform(wire.PlatformRefused)
+	good.platform(wire.PlatformConnected)
+	strict.platform(wire.PlatformReconnecting)
 	for _, b := range []*bench{good, strict, loose, wrong} {
 		if strings.Contains(b.log.String(), "sesam") {
 			t.Error("the log shows the password")

@@ -47,34 +47,46 @@ const retryOffline = 5 * time.Second
 // Adapter is one IRC network. Make it with New.
 type Adapter struct {
 	tune timing
+	set  *settings // of Setup
 
 	mu     sync.Mutex
 	client *client // of the Run under way; nil before and after it
 }
 
-var _ sdk.Adapter = (*Adapter)(nil)
+var (
+	_ sdk.Adapter = (*Adapter)(nil)
+	_ sdk.Setuper = (*Adapter)(nil)
+)
 
-// New makes an adapter; its configuration (Config) comes from the host at Run.
+// New makes an adapter; its configuration (Config) comes with Setup.
 func New() *Adapter { return &Adapter{tune: defaultTiming} }
 
-// Run stays connected until ctx ends. A wrong configuration is sdk.Refused.
-func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+// Setup reads the configuration. A wrong one is sdk.Refused. Whether the network lets us
+// in, Run finds out: it is told to the host as the platform's status, and may change.
+func (a *Adapter) Setup(_ context.Context, given sdk.Config) error {
 	var cfg Config
-	if err := h.Config(&cfg); err != nil {
+	if err := given.Decode(&cfg); err != nil {
 		return err // Refused already
 	}
 	set, err := cfg.check()
 	if err != nil {
 		return sdk.Refused(fmt.Errorf("configuration: %w", err))
 	}
-	c := newClient(set, a.tune, h, h.Log)
+	a.set = set
+	return nil
+}
+
+// Run stays connected until ctx ends.
+func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+	c := newClient(a.set, a.tune, h, h.Log)
 	a.use(c)
 	defer a.use(nil)
 	return c.serve(ctx)
 }
 
 // Send says text to where to points and returns when the server has taken all
-// of it. The receipt is empty: IRC can't edit. Its error is
+// of it. The receipt has no handle, since IRC can't edit, and says how many lines max_lines
+// cut. Its error is
 //
 //   - sdk.Retry: nothing was said; there is no connection, the channel is not
 //     joined at the moment, or too much is waiting for the flood limit;
@@ -87,7 +99,7 @@ func (a *Adapter) Send(ctx context.Context, to sdk.Target, text string) (sdk.Rec
 	if c == nil {
 		return sdk.Receipt{}, sdk.Retry(retryOffline, errOffline)
 	}
-	return sdk.Receipt{}, c.send(ctx, to, text)
+	return c.send(ctx, to, text)
 }
 
 func (a *Adapter) use(c *client) {

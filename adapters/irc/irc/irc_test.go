@@ -16,6 +16,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/sdk"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/await"
 	"github.com/pontoon-bridge/pontoon/sdk/adaptertest/leaks"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -48,6 +49,30 @@ type bench struct {
 	events chan sdk.Event
 	log    *logBuffer
 	stop   func() // ends Run and waits for it
+
+	telling sync.Mutex // guards said
+	said    []sdk.Status
+}
+
+// Status implements sink.
+func (b *bench) Status(_ context.Context, s sdk.Status) {
+	b.telling.Lock()
+	defer b.telling.Unlock()
+	b.said = append(b.said, s)
+}
+
+// platform waits until the newest status is of this state, and returns it.
+func (b *bench) platform(state wire.PlatformState) (s sdk.Status) {
+	b.t.Helper()
+	eventually(b.t, "the platform is "+string(state), func() bool {
+		b.telling.Lock()
+		defer b.telling.Unlock()
+		if n := len(b.said); n > 0 {
+			s = b.said[n-1]
+		}
+		return s.State == state
+	})
+	return s
 }
 
 // Deliver implements sink.
@@ -178,9 +203,9 @@ func meet(t *testing.T, cfg Config) (*irctest.Server, *irctest.User, *bench) {
 	return srv, alice, b
 }
 
-func TestRunRefusesConfig(t *testing.T) {
+func TestSetupRefusesConfig(t *testing.T) {
 	t.Parallel()
-	err := New().Run(context.Background(), &sdk.Host{Log: slog.New(slog.DiscardHandler)})
+	err := New().Setup(t.Context(), sdk.Config{})
 	var refused *sdk.RefusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "server: found") {
 		t.Fatalf("got %v, want a refusal that names server", err)

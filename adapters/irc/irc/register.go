@@ -11,6 +11,8 @@ import (
 
 	"github.com/ergochat/irc-go/ircmsg"
 	"github.com/ergochat/irc-go/ircutils"
+
+	"github.com/pontoon-bridge/pontoon/sdk"
 )
 
 // wanted are the IRCv3 capabilities that we ask for if they are offered: who
@@ -18,7 +20,7 @@ import (
 var wanted = []string{"account-tag", "batch"}
 
 // errNoSASL ends a registration rather than go on without the account.
-var errNoSASL = errors.New("the server does not offer SASL with this mechanism")
+var errNoSASL = sdk.Refused(errors.New("the server does not offer SASL with this mechanism"))
 
 // registration is the state between dial and the server's welcome.
 type registration struct {
@@ -77,7 +79,11 @@ func (r *registration) handle(m *ircmsg.Message) (welcomed bool, err error) {
 	case "PING":
 		return false, r.write("PONG", last(m))
 	case "ERROR":
-		return false, fmt.Errorf("the server closed the connection: %s", brief(last(m)))
+		err := fmt.Errorf("the server closed the connection: %s", brief(last(m)))
+		if turnedAway(last(m)) {
+			err = sdk.Refused(err)
+		}
+		return false, err
 	case "CAP":
 		return false, r.capability(m)
 	case "AUTHENTICATE":
@@ -86,7 +92,7 @@ func (r *registration) handle(m *ircmsg.Message) (welcomed bool, err error) {
 		r.loggedIn = true
 		return false, r.write("CAP", "END")
 	case "902", "904", "905", "906", "908":
-		return false, fmt.Errorf("SASL login as %q refused: %s (%s)", r.c.set.SASLUser, brief(last(m)), m.Command)
+		return false, sdk.Refused(fmt.Errorf("SASL login as %q refused: %s (%s)", r.c.set.SASLUser, brief(last(m)), m.Command))
 	case "432", "433", "436", "437":
 		if r.nick != "" {
 			return false, nil
@@ -97,7 +103,7 @@ func (r *registration) handle(m *ircmsg.Message) (welcomed bool, err error) {
 		}
 		return false, r.write("NICK", alternative(r.c.set.Nick, r.tries))
 	case "463", "464", "465", "466":
-		return false, fmt.Errorf("the server refused us: %s (%s)", brief(last(m)), m.Command)
+		return false, sdk.Refused(fmt.Errorf("the server refused us: %s (%s)", brief(last(m)), m.Command))
 	case "001":
 		if r.c.set.SASLMechanism != "" && !r.loggedIn {
 			return false, errNoSASL
@@ -213,6 +219,16 @@ func alternative(nick string, n int) string {
 	}
 	r := []rune(nick)
 	return string(r[:min(len(r), 7)]) + strconv.Itoa(n)
+}
+
+// refusals are what servers say that let a client in no more, whenever it tries: some
+// have no numeric for a wrong password, or send none.
+var refusals = []string{"password", "denied", "banned", "-lined", "not authorized", "unauthorized"}
+
+// turnedAway reports whether an ERROR during registration is one that no other try mends.
+func turnedAway(reason string) bool {
+	reason = strings.ToLower(reason)
+	return slices.ContainsFunc(refusals, func(word string) bool { return strings.Contains(reason, word) })
 }
 
 // last is a message's last parameter, "" if it has none.

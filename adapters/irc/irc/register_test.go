@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pontoon-bridge/pontoon/adapters/irc/irctest"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // saslServer speaks just enough of a server with services: it knows the account
@@ -47,6 +48,7 @@ func TestSASL(t *testing.T) {
 	t.Parallel()
 	b := run(t, Config{Server: saslServer(t, "EXTERNAL,PLAIN"), SASLUser: "bridge", SASLPassword: "s3cret"})
 	b.logged("connected to IRC")
+	b.platform(wire.PlatformConnected)
 	for _, want := range []struct{ text, user string }{
 		{"with account", "alice"}, {"without", "~a@host.example"}, {"odd account", "~a@host.example"}, {"logged out", "~a@host.example"}, {"last", "~a@host.example"},
 	} {
@@ -68,6 +70,9 @@ func TestSASLRefused(t *testing.T) {
 	} {
 		b := run(t, Config{Server: c.server, SASLUser: "bridge", SASLPassword: c.password})
 		b.logged("IRC connection lost", c.want)
+		if s := b.platform(wire.PlatformRefused); !strings.Contains(c.want+s.Reason, "SASL") {
+			t.Errorf("%s: the host is told %+v", c.name, s)
+		}
 		if strings.Contains(b.log.String(), "connected to IRC") {
 			t.Errorf("%s: went on without the account", c.name)
 		}

@@ -25,27 +25,31 @@ type wait struct {
 }
 
 // send is Adapter.Send during a Run.
-func (c *client) send(ctx context.Context, to sdk.Target, text string) error {
+func (c *client) send(ctx context.Context, to sdk.Target, text string) (r sdk.Receipt, err error) {
 	l := c.current()
 	if l == nil {
-		return sdk.Retry(retryOffline, errOffline)
+		return r, sdk.Retry(retryOffline, errOffline)
 	}
 	target, prefix, err := l.route(to)
 	if err != nil {
-		return err
+		return r, err
 	}
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return nil
+		return r, nil
 	}
-	lines := capLines(split(prefix+text, l.room(target)), c.set.MaxLines)
+	all := split(prefix+text, l.room(target))
+	lines := capLines(all, c.set.MaxLines)
 	if err := l.admit(len(lines)); err != nil {
-		return err
+		return r, err
 	}
-	return l.say(ctx, target, lines)
+	if cut := len(all) - c.set.MaxLines; cut > 0 {
+		r.Note = fmt.Sprintf("%d of %d lines were cut (max_lines)", cut, len(all))
+	}
+	return r, l.say(ctx, target, lines)
 }
 
-// route is where an answer goes, and how its first line addresses the person.
+// route is where a message goes, and how the first line of an answer addresses the person.
 func (l *link) route(to sdk.Target) (target, prefix string, err error) {
 	at := replyCtx{Target: to.ConversationID}
 	if len(to.ReplyCtx) > 0 && !bytes.Equal(to.ReplyCtx, []byte("null")) {
@@ -67,7 +71,7 @@ func (l *link) route(to sdk.Target) (target, prefix string, err error) {
 			}
 			return "", "", sdk.Retry(l.c.tune.rejoin, fmt.Errorf("not in channel %s at the moment", at.Target))
 		}
-		if at.Nick != "" {
+		if at.Nick != "" && !to.Unsolicited {
 			prefix = at.Nick + ": "
 		}
 		return at.Target, prefix, nil

@@ -24,9 +24,13 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	b.say(sdk.Target{ConversationID: "#OPS"}, "unasked")
-	if got := alice.ExpectNotice("robo", "#ops"); got != "unasked" {
-		t.Errorf("got %q", got)
+	unasked := target(t, e) // as a host has it that sends to where the newest message came from
+	unasked.Unsolicited = true
+	for _, to := range []sdk.Target{{ConversationID: "#OPS"}, unasked} {
+		b.say(to, "unasked")
+		if got := alice.ExpectNotice("robo", "#ops"); got != "unasked" {
+			t.Errorf("got %q", got)
+		}
 	}
 	b.say(sdk.Target{ConversationID: "alice", ReplyCtx: []byte("null")}, "unasked too")
 	if got := alice.ExpectNotice("robo", "alice"); got != "unasked too" {
@@ -118,7 +122,9 @@ func TestRefusedByServer(t *testing.T) {
 func TestMaxLines(t *testing.T) {
 	t.Parallel()
 	_, alice, b := meet(t, Config{MaxLines: 3})
-	b.say(sdk.Target{ConversationID: "#ops"}, numbered(5))
+	if r, err := b.Send(t.Context(), sdk.Target{ConversationID: "#ops"}, numbered(5)); err != nil || r.Note != "2 of 5 lines were cut (max_lines)" {
+		t.Errorf("Send = %+v, %v", r, err)
+	}
 	for _, want := range []string{"1", "2", "3", "… (2 more lines cut)"} {
 		if got := alice.ExpectNotice("robo", "#ops"); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -71,10 +71,21 @@ func TestStart(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- sdk.Run(ctx, "webchat", New(), o) }()
 	eventually(t, "it says who has the port", func() bool { return strings.Contains(log.String(), "another program has this port") })
+	platform := func(state string) func() bool { // as the host knows it
+		return func() bool {
+			var ch struct {
+				Health struct{ Platform struct{ State string } }
+			}
+			h.must(&ch, "GET", "/channels/web", nil)
+			return ch.Health.Platform.State == state
+		}
+	}
+	eventually(t, "the host is told that the page is not open", platform("reconnecting"))
 	_ = ln.Close()
 	eventually(t, "it takes the port", func() bool {
 		return strings.Contains(log.String(), "webchat is open at http://"+ln.Addr().String()+"/")
 	})
+	eventually(t, "the host is told that it is", platform("connected"))
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

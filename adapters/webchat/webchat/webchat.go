@@ -42,11 +42,13 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/pontoon-bridge/pontoon/sdk"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Adapter is one chat page. Make it with New.
 type Adapter struct {
 	store *store
+	cfg   Config // of Setup
 
 	mu    sync.Mutex
 	taken string // the address of the first Run, which a later one takes again
@@ -54,6 +56,7 @@ type Adapter struct {
 
 var (
 	_ sdk.Adapter  = (*Adapter)(nil)
+	_ sdk.Setuper  = (*Adapter)(nil)
 	_ sdk.Cards    = (*Adapter)(nil)
 	_ sdk.Buttons  = (*Adapter)(nil)
 	_ sdk.Media    = (*Adapter)(nil)
@@ -63,7 +66,7 @@ var (
 	_ sdk.Streamer = (*Adapter)(nil)
 )
 
-// New makes an adapter; its configuration (Config) comes from the host at Run.
+// New makes an adapter; its configuration (Config) comes with Setup.
 func New() *Adapter { return &Adapter{store: newStore(defaultBounds)} }
 
 // shutdown bounds how long Run waits for downloads under way; below the 5 s that
@@ -73,25 +76,31 @@ const shutdown = 2 * time.Second
 // maxConnections bounds TCP connections: maxStreams and as many for page and files.
 const maxConnections = 2 * maxStreams
 
-// Run serves the page until ctx ends. A wrong configuration is sdk.Refused; a
-// taken port is an error that passes.
-func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+// Setup reads the configuration. A wrong one is sdk.Refused.
+func (a *Adapter) Setup(_ context.Context, given sdk.Config) error {
 	var cfg Config
-	if err := h.Config(&cfg); err != nil {
+	if err := given.Decode(&cfg); err != nil {
 		return err // Refused already
 	}
 	if err := cfg.check(); err != nil {
 		return sdk.Refused(fmt.Errorf("configuration: %w", err))
 	}
-	ln, err := a.listen(ctx, cfg.Listen)
+	a.cfg = cfg
+	return nil
+}
+
+// Run serves the page until ctx ends. A taken port is an error that passes.
+func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
+	ln, err := a.listen(ctx, a.cfg.Listen)
 	if err != nil {
+		h.Status(ctx, sdk.StatusOf(err))
 		return err
 	}
 	defer func() { _ = ln.Close() }()
 
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	site, err := newSite(inner, cfg, ln.Addr().(*net.TCPAddr), a.store, h.Log)
+	site, err := newSite(inner, a.cfg, ln.Addr().(*net.TCPAddr), a.store, h.Log)
 	if err != nil {
 		return sdk.Refused(err)
 	}
@@ -101,6 +110,7 @@ func (a *Adapter) Run(ctx context.Context, h *sdk.Host) error {
 	served := make(chan error, 1)
 	work.Go(func() { served <- srv.Serve(netutil.LimitListener(ln, maxConnections)) })
 	h.Log.Info("webchat is open at " + site.address())
+	h.Status(ctx, sdk.Status{State: wire.PlatformConnected})
 
 	select {
 	case <-ctx.Done():

@@ -31,7 +31,7 @@ type agents struct {
 func openAgents(ctx context.Context, c config.Serve, st *sqlite.Store, h *hub.Hub, gate *auth.Gate, failures *netguard.Failures, r *agent.Roster, url string, met *connlog.Log, log *slog.Logger) (*agents, error) {
 	adopt := adopter{store: st, roster: r, hub: h, log: log}
 	a := &agents{
-		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log, Note: met.Note}),
+		sockets: agent.NewSockets(agent.SocketOptions{Store: st, Door: gate, Out: h, Hub: h, Failures: failures, Log: log, Note: met.Note, Frames: book(c)}),
 		bridles: agentbridle.New(agentbridle.Options{Store: st, Door: gate, Out: h, Board: h, HostKey: c.BridleAPIKey, Adopt: adopt.bridle, Failures: failures, Log: log}),
 	}
 	r.Register("echo", agent.Kind{

@@ -37,15 +37,16 @@ type channelView struct {
 	} `json:"queue_limits"`
 	Profile wire.Profile `json:"profile"`
 	Health  struct {
-		Process  *string    `json:"process"`
-		Attached bool       `json:"attached"`
-		Away     bool       `json:"agent_away"`
-		AwayAt   *time.Time `json:"agent_away_since"`
-		Queued   int        `json:"queue_length"`
-		Waiting  int        `json:"waiting_turns"`
-		LastIn   *time.Time `json:"last_inbound_at"`
-		LastSent *time.Time `json:"last_sent_at"`
-		LastAck  *time.Time `json:"last_ack_at"`
+		Process  *string       `json:"process"`
+		Attached bool          `json:"attached"`
+		Platform *platformView `json:"platform"`
+		Away     bool          `json:"agent_away"`
+		AwayAt   *time.Time    `json:"agent_away_since"`
+		Queued   int           `json:"queue_length"`
+		Waiting  int           `json:"waiting_turns"`
+		LastIn   *time.Time    `json:"last_inbound_at"`
+		LastSent *time.Time    `json:"last_sent_at"`
+		LastAck  *time.Time    `json:"last_ack_at"`
 
 		Confirmed uint64     `json:"confirmed"`
 		Refused   uint64     `json:"refused"`
@@ -270,8 +271,8 @@ func printChannel(w io.Writer, v channelView) {
 		cmp.Or(v.Limits.Length, delivery.DefaultLength), cmp.Or(time.Duration(v.Limits.Wait)*time.Second, delivery.DefaultTTL),
 		cmp.Or(v.Limits.Attempts, delivery.DefaultAttempts), profileOf(v.Profile))
 	fmt.Fprintf(w, "agent away\t%s\nqueue length\t%d\nwaiting turns\t%d\n", awaySince(v.Health.Away, v.Health.AwayAt), v.Health.Queued, v.Health.Waiting)
-	fmt.Fprintf(w, "process\t%s\nattached\t%v\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
-		orDash(v.Health.Process), v.Health.Attached, ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
+	fmt.Fprintf(w, "process\t%s\nattached\t%v\nplatform\t%s\nlast inbound\t%s\nlast sent\t%s\nlast ack\t%s\n",
+		orDash(v.Health.Process), v.Health.Attached, clean(v.Health.Platform.String()), ago(v.Health.LastIn), ago(v.Health.LastSent), ago(v.Health.LastAck))
 	fmt.Fprintf(w, "last refused\t%s\nconfirmed\t%d since the host began\nrefused\t%d since the host began\n", strings.TrimSpace(ago(v.Health.RefusedAt)+" "+clean(v.Health.Refusal)), v.Health.Confirmed, v.Health.Refused)
 }
 

@@ -248,12 +248,16 @@ func checkPort(ctx context.Context, u *url.URL) finding {
 }
 
 // checkRunning says of the running host's plugins what limits their memory, and
-// which of them do not run.
+// which of them do not run; and of its adapters which have no platform.
 func checkRunning(ctx context.Context, o *clientOptions) []finding {
 	c, err := o.client()
 	if err != nil {
 		return []finding{{checkWarn, "host", "its plugins can't be asked for: " + err.Error()}}
 	}
+	return append(checkRunningPlugins(ctx, c), checkPlatforms(ctx, c)...)
+}
+
+func checkRunningPlugins(ctx context.Context, c *client) []finding {
 	raw, err := c.all(ctx, "/plugins", "plugins")
 	if err != nil {
 		return []finding{{checkWarn, "host", "its plugins can't be asked for: " + err.Error()}}

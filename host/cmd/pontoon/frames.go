@@ -44,11 +44,11 @@ func (v frameView) print(w io.Writer) {
 
 func framesCommand(o *clientOptions) *cobra.Command {
 	var limit int
-	var follow bool
+	var follow, agent bool
 	cmd := &cobra.Command{
 		Use: "frames CHANNEL", Short: "Show the last frames of a channel's adapter, oldest first", Args: cobra.ExactArgs(1),
 		Long: "Show the last frames that a channel's adapter sent (→) and was sent (←), as they crossed the wire, and what was said to\n" +
-			"them: without tokens, secrets, inputs of tools and bytes. The host keeps 64 in memory. With --follow --json, one frame a line.",
+			"them; with --agent those of an agent that dials in. They are shown without tokens, secrets, inputs of tools and bytes. The host keeps 64 in memory. With --follow --json, one frame a line.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFlags(between("limit", limit, 1, 100)); err != nil {
 				return err
@@ -57,7 +57,11 @@ func framesCommand(o *clientOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path := "/channels/" + url.PathEscape(args[0]) + "/frames?limit=" + strconv.Itoa(limit)
+			of := "/channels/"
+			if agent {
+				of = "/agents/"
+			}
+			path := of + url.PathEscape(args[0]) + "/frames?limit=" + strconv.Itoa(limit)
 			if follow {
 				return followFrames(cmd.Context(), c, cmd.OutOrStdout(), path+"&follow=true", o.json)
 			}
@@ -79,6 +83,7 @@ func framesCommand(o *clientOptions) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 64, "how many, at most 100")
+	cmd.Flags().BoolVar(&agent, "agent", false, "those of the agent of this name")
 	cmd.Flags().BoolVar(&follow, "follow", false, "go on with what comes")
 	return cmd
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/pontoon-bridge/pontoon/sdk/agentwire"
 )
 
 func TestFrames(t *testing.T) {
@@ -107,6 +110,11 @@ func TestFramesIgnored(t *testing.T) {
 	for _, id := range []string{"mine-1", answer, answer, "mine-2"} {
 		a.send(frame{"type": "message_ack", "message_id": id, "ok": true})
 	}
+	for _, id := range []string{"mine-1", answer, "mine-2"} {
+		if e := a.next("error"); e["code"] != "unknown_message" || e["ref"] != id || !strings.Contains(e["message"].(string), strconv.Quote(id)) {
+			t.Errorf("the adapter is told %v of %s", e, id)
+		}
+	}
 	a.send(frame{"type": "ping"})
 	a.next("pong")
 	var got struct {
@@ -127,5 +135,41 @@ func TestFramesIgnored(t *testing.T) {
 	}
 	if log := h.errs.String(); strings.Count(log, "acknowledgement ignored") != 1 || !strings.Contains(log, "message_id=mine-1") {
 		t.Errorf("log %s", log)
+	}
+}
+
+// The frames of an agent that dials in are kept like those of an adapter, without its key.
+func TestAgentFrames(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	var made struct{ Key string }
+	h.json(&made, "agent", "create", "helper", "--kind", "websocket")
+	conn, resp, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(h.url, "http")+agentwire.Path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	defer func() { _ = conn.Close() }()
+	for _, c := range []struct{ say, want string }{
+		{`{"type":"hello","key":"` + made.Key + `"}`, `"hello_ack"`}, {`{"type":"message","text":"a"}`, `"missing_field"`},
+	} {
+		if err := conn.WriteMessage(websocket.TextMessage, []byte(c.say)); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := conn.ReadMessage(); err != nil || !strings.Contains(string(got), c.want) {
+			t.Fatalf("read %s, %v, want %s", got, err, c.want)
+		}
+	}
+	var out string
+	eventually(t, "the answers are kept", func() bool {
+		out = h.cli("frames", "helper", "--agent")
+		return strings.Count(out, "\n") == 4
+	})
+	holds(t, out, "→ accepted", `"type":"hello"`, "← written", `"type":"hello_ack"`, "→ refused/missing_field", `"type":"error"`)
+	if strings.Contains(out, made.Key) {
+		t.Errorf("the key is shown: %s", out)
+	}
+	if r := runCommand(t, h.env(), "", "frames", "echo", "--agent"); r.code == 0 || !strings.Contains(r.err, "of those of kind websocket") {
+		t.Errorf("frames of echo: %+v", r)
 	}
 }

@@ -249,9 +249,11 @@ func (f *follower) stream(ctx context.Context, channel string, opened func()) er
 
 func sendCommand(o *clientOptions) *cobra.Command {
 	var card, buttons, image, file string
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use: "send CHANNEL CONVERSATION [TEXT]", Short: "Send a message to a conversation", Args: cobra.RangeArgs(2, 3),
-		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url,\nor the path of a file of this machine, which is uploaded.",
+		Long: "Send a message to a conversation. --card and --buttons take a JSON file (- = standard input), --image and --file a url,\nor the path of a file of this machine, which is uploaded.\n" +
+			"sent says that the adapter has it. With --wait, wait until the platform took it, for a minute or as long as --wait=TIME says: exits with 1 if it\ndid not, or nobody said so in time.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := map[string]any{"conversation_id": args[1]}
 			if len(args) == 3 {
@@ -286,6 +288,9 @@ func sendCommand(o *clientOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if wait > 0 {
+				return waitSent(cmd, o, c, raw, wait)
+			}
 			return show(cmd, o, raw, func(w io.Writer, v struct {
 				ID, State string
 				Degraded  []struct{ From, To, Reason string }
@@ -297,6 +302,8 @@ func sendCommand(o *clientOptions) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait for the platform's word")
+	cmd.Flags().Lookup("wait").NoOptDefVal = time.Minute.String()
 	cmd.Flags().StringVar(&card, "card", "", "card from a JSON file")
 	cmd.Flags().StringVar(&buttons, "buttons", "", "rows of buttons from a JSON file")
 	cmd.Flags().StringVar(&image, "image", "", "picture by url or path")

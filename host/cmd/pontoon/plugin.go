@@ -25,9 +25,10 @@ type pluginView struct {
 	Pinned   bool       `json:"pinned"`
 	LimitBy  string     `json:"limit_by"`
 	Health   struct {
-		Attached bool       `json:"attached"`
-		LastIn   *time.Time `json:"last_inbound_at"`
-		LastSent *time.Time `json:"last_sent_at"`
+		Attached bool          `json:"attached"`
+		Platform *platformView `json:"platform"`
+		LastIn   *time.Time    `json:"last_inbound_at"`
+		LastSent *time.Time    `json:"last_sent_at"`
 	} `json:"health"`
 }
 
@@ -53,10 +54,10 @@ func pluginList(o *clientOptions) *cobra.Command {
 				return err
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct{ Plugins []pluginView }) {
-				fmt.Fprintln(w, "NAME\tPROCESS\tPID\tSINCE\tRESTARTS\tATTACHED\tLAST INBOUND\tLAST SENT\tPINNED\tREASON")
+				fmt.Fprintln(w, "NAME\tPROCESS\tPID\tSINCE\tRESTARTS\tATTACHED\tPLATFORM\tLAST INBOUND\tLAST SENT\tPINNED\tREASON")
 				for _, p := range v.Plugins {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\t%s\t%s\t%v\t%s\n", p.Name, p.State, pidText(p.PID), ago(p.Since), p.Restarts, p.Health.Attached,
-						ago(p.Health.LastIn), ago(p.Health.LastSent), p.Pinned, clean(p.Reason))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\t%s\t%s\t%s\t%v\t%s\n", p.Name, p.State, pidText(p.PID), ago(p.Since), p.Restarts, p.Health.Attached,
+						p.Health.Platform.word(), ago(p.Health.LastIn), ago(p.Health.LastSent), p.Pinned, clean(p.Reason))
 				}
 			})
 		},

@@ -29,7 +29,7 @@ const (
 // goroutine for what belongs to no turn end with it.
 type link struct {
 	host  *Sockets
-	conn  transport.Conn
+	conn  *recorder
 	from  SocketOrigin
 	queue *sendqueue.Queue
 
@@ -46,7 +46,7 @@ type link struct {
 
 func newLink(s *Sockets, c transport.Conn, from SocketOrigin) *link {
 	return &link{
-		host: s, conn: c, from: from, queue: sendqueue.New(maxLinkFrames, maxLinkBytes),
+		host: s, conn: &recorder{Conn: c}, from: from, queue: sendqueue.New(maxLinkFrames, maxLinkBytes),
 		errands: make(chan *agentwire.FromAgent, maxErrands), gone: make(chan struct{}), pinged: time.Now(),
 	}
 }
@@ -128,6 +128,7 @@ func (l *link) greet() error {
 	case !late.Stop():
 		return errLate
 	}
+	l.keepFrames(hello)
 	if !desk.enter(l, hello) {
 		return errRefused
 	}
@@ -171,6 +172,7 @@ func (l *link) read() error {
 		} else if werr != nil {
 			pace.refused()
 		}
+		l.record(frame, werr)
 		if werr != nil {
 			l.error(werr)
 			continue

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/hub"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
@@ -59,6 +60,7 @@ type SocketOptions struct {
 	Note  func(ledger.Connection) // adds to the history of connections; nil = nobody keeps it
 
 	Failures *netguard.Failures // counts wrong keys; nil = nobody does
+	Frames   *framelog.Book     // keeps the last frames of each agent, by its row's key; nil = none are kept
 
 	HelloTimeout   time.Duration
 	PingInterval   time.Duration

@@ -17,22 +17,23 @@ import (
 
 // Adapter is who is attached to a channel.
 type Adapter struct {
-	ChannelID   string   `json:"channel_id"`
-	Channel     string   `json:"channel"`
-	Transport   string   `json:"transport"`
-	Platform    string   `json:"platform"`
-	Protocol    string   `json:"protocol"`
-	Declared    []string `json:"declared" doc:"Capabilities that it declared, also those that don't count"`
-	Unknown     []string `json:"unknown" doc:"Of them, those that this host does not know or its protocol does not have"`
-	Effective   []string `json:"effective" doc:"Capabilities that count"`
-	Remote      string   `json:"remote"`
-	TokenID     string   `json:"token_id,omitempty" doc:"Which of the channel's tokens it came with; absent = it needed none"`
-	Since       Time     `json:"since"`
-	LastFrameAt Time     `json:"last_frame_at" doc:"When it was last heard, keep-alives included"`
-	QueueLength int      `json:"queue_length"`
-	FramesIn    uint64   `json:"frames_in" doc:"Frames that it sent since it attached"`
-	FramesOut   uint64   `json:"frames_out" doc:"Frames that it was sent since it attached, acknowledgements included"`
-	RoundTripMS *float64 `json:"round_trip_ms" doc:"Of the latest ping, which is sent every 54 s; null = none was answered yet"`
+	ChannelID   string          `json:"channel_id"`
+	Channel     string          `json:"channel"`
+	Transport   string          `json:"transport"`
+	Platform    string          `json:"platform"`
+	Protocol    string          `json:"protocol"`
+	Declared    []string        `json:"declared" doc:"Capabilities that it declared, also those that don't count"`
+	Unknown     []string        `json:"unknown" doc:"Of them, those that this host does not know or its protocol does not have"`
+	Effective   []string        `json:"effective" doc:"Capabilities that count"`
+	Remote      string          `json:"remote"`
+	TokenID     string          `json:"token_id,omitempty" doc:"Which of the channel's tokens it came with; absent = it needed none"`
+	Since       Time            `json:"since"`
+	LastFrameAt Time            `json:"last_frame_at" doc:"When it was last heard, keep-alives included"`
+	QueueLength int             `json:"queue_length"`
+	FramesIn    uint64          `json:"frames_in" doc:"Frames that it sent since it attached"`
+	FramesOut   uint64          `json:"frames_out" doc:"Frames that it was sent since it attached, acknowledgements included"`
+	Status      *PlatformStatus `json:"platform_status,omitempty" doc:"How the platform is, as the adapter says; absent = it does not say"`
+	RoundTripMS *float64        `json:"round_trip_ms" doc:"Of the latest ping, which is sent every 54 s; null = none was answered yet"`
 }
 
 func showAdapter(id, name string, a hub.Summary) Adapter {
@@ -48,7 +49,7 @@ func showAdapter(id, name string, a hub.Summary) Adapter {
 	return Adapter{
 		TokenID: token, ChannelID: id, Channel: name, Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol, Declared: orEmpty(a.Declared), Unknown: orEmpty(a.Unknown),
 		Effective: a.Effective.Names(), Remote: a.Remote, Since: timeOf(a.Since), LastFrameAt: timeOf(a.LastFrame), QueueLength: a.Queue,
-		FramesIn: a.FramesIn, FramesOut: a.FramesOut, RoundTripMS: round,
+		FramesIn: a.FramesIn, FramesOut: a.FramesOut, RoundTripMS: round, Status: showPlatform(a.Status),
 	}
 }
 

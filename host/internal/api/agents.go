@@ -280,6 +280,7 @@ func (s *server) deleteAgent(ctx context.Context, in *struct {
 		return nil, s.fault(err, "agent "+in.ID)
 	}
 	s.Agents.Remove(row.Key)
+	s.AgentSockets.ForgetFrames(row.Key)
 	s.Hub.AgentChanged(row.Name)
 	s.Log.Info("agent deleted", "agent", row.Name, "id", row.ID)
 	return nil, nil

@@ -57,25 +57,26 @@ type Channel struct {
 
 // Health is what is known of a channel, fact by fact.
 type Health struct {
-	Process        *string `json:"process" doc:"State of the adapter's process; null = the host runs none"`
-	Attached       bool    `json:"attached"`
-	LastAttachedAt *Time   `json:"last_attached_at" nullable:"true" doc:"When an adapter was last attached; after a restart when one last came with a token of the channel. null = one is, or none ever was"`
-	Open           bool    `json:"open" doc:"A token lets adapters in; also true where none is needed"`
-	OpenUntil      *Time   `json:"open_until" nullable:"true" doc:"When the last token ends, or has ended; null = none has an end, or all were revoked"`
-	LastInboundAt  *Time   `json:"last_inbound_at" nullable:"true"`
-	LastSentAt     *Time   `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
-	AgentAway      bool    `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
-	AgentAwaySince *Time   `json:"agent_away_since" nullable:"true"`
-	QueueLength    int     `json:"queue_length" doc:"Messages that wait to be written"`
-	WaitingTurns   int     `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
-	Repeated       uint64  `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
-	LastAckAt      *Time   `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message, which a refusal does not; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
-	Confirmed      uint64  `json:"confirmed" doc:"Messages since the host began that an adapter confirmed"`
-	Refused        uint64  `json:"refused" doc:"Messages since the host began that an adapter refused, for now or for good; one that is tried again counts each time"`
-	RecentWords    int     `json:"recent_words" doc:"How many of the adapter's newest words on messages are known, at most 20"`
-	RecentRefusals int     `json:"recent_refusals" doc:"How many of them refuse"`
-	LastRefusedAt  *Time   `json:"last_refused_at" nullable:"true" doc:"When an adapter last refused a message; null = not since the host began"`
-	LastRefusal    string  `json:"last_refusal,omitempty" doc:"What it said then"`
+	Process        *string         `json:"process" doc:"State of the adapter's process; null = the host runs none"`
+	Attached       bool            `json:"attached"`
+	LastAttachedAt *Time           `json:"last_attached_at" nullable:"true" doc:"When an adapter was last attached; after a restart when one last came with a token of the channel. null = one is, or none ever was"`
+	Open           bool            `json:"open" doc:"A token lets adapters in; also true where none is needed"`
+	OpenUntil      *Time           `json:"open_until" nullable:"true" doc:"When the last token ends, or has ended; null = none has an end, or all were revoked"`
+	LastInboundAt  *Time           `json:"last_inbound_at" nullable:"true"`
+	LastSentAt     *Time           `json:"last_sent_at" nullable:"true" doc:"When a message was last written to an adapter; after a restart as far as the newest 64 messages tell"`
+	Platform       *PlatformStatus `json:"platform,omitempty" doc:"How the platform is, as the adapter says; absent = it does not say, or none is attached"`
+	AgentAway      bool            `json:"agent_away" doc:"The channel's agent can't be asked: messages for it wait"`
+	AgentAwaySince *Time           `json:"agent_away_since" nullable:"true"`
+	QueueLength    int             `json:"queue_length" doc:"Messages that wait to be written"`
+	WaitingTurns   int             `json:"waiting_turns" doc:"Users' messages that wait for an agent that is away"`
+	Repeated       uint64          `json:"repeated" doc:"Messages since the host began that were acknowledged and not stored, since the channel has had one of their message_id"`
+	LastAckAt      *Time           `json:"last_ack_at" nullable:"true" doc:"When an adapter last confirmed a message, which a refusal does not; null under protocol 1.0, and after a restart if none of the newest 64 messages was delivered"`
+	Confirmed      uint64          `json:"confirmed" doc:"Messages since the host began that an adapter confirmed"`
+	Refused        uint64          `json:"refused" doc:"Messages since the host began that an adapter refused, for now or for good; one that is tried again counts each time"`
+	RecentWords    int             `json:"recent_words" doc:"How many of the adapter's newest words on messages are known, at most 20"`
+	RecentRefusals int             `json:"recent_refusals" doc:"How many of them refuse"`
+	LastRefusedAt  *Time           `json:"last_refused_at" nullable:"true" doc:"When an adapter last refused a message; null = not since the host began"`
+	LastRefusal    string          `json:"last_refusal,omitempty" doc:"What it said then"`
 }
 
 // PolicyBody is what may be set when a channel is made or changed.
@@ -421,7 +422,7 @@ func (s *server) show(ctx context.Context, r ledger.Channel) (Channel, error) {
 	}
 	said := s.Hub.Said(r.Key)
 	h := Health{
-		Process: s.process(r), Attached: attached, LastAttachedAt: seen, AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
+		Process: s.process(r), Attached: attached, LastAttachedAt: seen, Platform: showPlatform(adapter.Status), AgentAway: away, AgentAwaySince: when(since), QueueLength: waiting, WaitingTurns: s.Hub.WaitForAgents(r.Key), Repeated: s.Hub.Repeated(r.Key),
 		Open: r.Kind != kindBridge || door.Open(s.Now()), OpenUntil: when(door.Ends), Confirmed: said.Confirmed, Refused: said.Refused, LastRefusedAt: when(said.RefusedAt), LastRefusal: said.Why,
 	}
 	h.RecentWords, h.RecentRefusals = said.Recent()

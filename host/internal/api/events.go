@@ -395,7 +395,7 @@ func (e *stream) sees(ev *hub.Event) bool {
 // describeEvents adds the stream to the description.
 func (s *server) describeEvents() {
 	op := opens(auth.ScopeRead, byChannel, operation("GET", "/events", "stream-events",
-		"What happens, as server-sent events: message.created, message.state, adapter.attached, adapter.detached, plugin.state, agent.attached, agent.detached, and gap", http.StatusOK))
+		"What happens, as server-sent events: message.created, message.state, adapter.attached, adapter.detached, adapter.platform, plugin.state, agent.attached, agent.detached, and gap", http.StatusOK))
 	op.Parameters = []*huma.Param{{Name: "Last-Event-ID", In: "header", Description: "Go on behind this event, the id of a message.created", Schema: &huma.Schema{Type: huma.TypeString}}}
 	op.Responses = responses("text/event-stream", 401, 403, 422, 429)
 	s.api.OpenAPI().AddOperation(&op)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/agent"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
@@ -18,8 +19,8 @@ type Frame struct {
 	Direction string          `json:"direction" enum:"in,out" doc:"in = from the adapter"`
 	Type      string          `json:"type" doc:"Empty = not known; close = why the connection ended"`
 	Size      int             `json:"size" doc:"Bytes of the whole frame"`
-	Verdict   string          `json:"verdict" enum:"accepted,repeated,ignored,refused,written,broken,closed"`
-	Code      string          `json:"code,omitempty" doc:"Of a refusal: the protocol's error code"`
+	Verdict   string          `json:"verdict" enum:"accepted,lenient,repeated,ignored,refused,written,broken,closed"`
+	Code      string          `json:"code,omitempty" doc:"Of a refusal: the protocol's error code; of a lenient frame: its field that is not as the protocol has it"`
 	Frame     json.RawMessage `json:"frame" doc:"As JSON, without tokens, secrets, inputs of tools and bytes, in whose places type and size stand; null = it was not JSON"`
 	Text      string          `json:"text,omitempty" doc:"Of a frame that was not JSON: its beginning"`
 	Cut       bool            `json:"cut" doc:"The end is missing"`
@@ -33,6 +34,16 @@ type frameList struct {
 
 type frameQuery struct {
 	ChannelRef
+	FramePage
+}
+
+type agentFrameQuery struct {
+	AgentRef
+	FramePage
+}
+
+// FramePage is which frames of a ring are wanted.
+type FramePage struct {
 	Limit int `query:"limit" default:"64" minimum:"1" maximum:"100" doc:"Most frames to return: the newest"`
 	Follow
 }
@@ -43,6 +54,9 @@ func (s *server) frames() {
 		"application/json": {Schema: s.api.OpenAPI().Components.Schemas.Schema(typeOf[frameList](), true, "frameList")}, "text/event-stream": {},
 	}}}
 	huma.Register(s.api, op, s.listFrames)
+	of := opens(auth.ScopeRead, wholeHost, operation("GET", "/agents/{id}/frames", "list-agent-frames", "The last frames of an agent that dials in, likewise", 200, 404, 422))
+	of.Responses = op.Responses
+	huma.Register(s.api, of, s.listAgentFrames)
 }
 
 func (s *server) listFrames(ctx context.Context, in *frameQuery) (*huma.StreamResponse, error) {
@@ -50,11 +64,26 @@ func (s *server) listFrames(ctx context.Context, in *frameQuery) (*huma.StreamRe
 	if err != nil {
 		return nil, err
 	}
+	return s.framesIn(s.Slots.FramesOf(row.Key), row.Name, in.FramePage)
+}
+
+func (s *server) listAgentFrames(ctx context.Context, in *agentFrameQuery) (*huma.StreamResponse, error) {
+	row, err := s.findAgent(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if row.Kind != agent.SocketKind {
+		return nil, huma.Error404NotFound("agent " + row.Name + " is of kind " + row.Kind + ": frames are kept of those of kind " + agent.SocketKind)
+	}
+	return s.framesIn(s.AgentSockets.FramesOf(row.Key), row.Name, in.FramePage)
+}
+
+// framesIn answers with what a ring has, and goes on if that is asked for.
+func (s *server) framesIn(ring *framelog.Ring, name string, in FramePage) (*huma.StreamResponse, error) {
 	after, err := in.behind()
 	if err != nil {
 		return nil, err
 	}
-	ring := s.Slots.FramesOf(row.Key)
 	if !in.follows() {
 		found, _ := ring.After(after, in.Limit)
 		out := frameList{Frames: make([]Frame, len(found)), Recording: ring != nil}
@@ -66,7 +95,7 @@ func (s *server) listFrames(ctx context.Context, in *frameQuery) (*huma.StreamRe
 		}
 		return whole(out), nil
 	}
-	return s.followed(after, "frames of "+row.Name, func(seq int64) ([]line, <-chan struct{}, error) {
+	return s.followed(after, "frames of "+name, func(seq int64) ([]line, <-chan struct{}, error) {
 		found, more := ring.After(seq, in.Limit)
 		var out []line
 		for _, f := range found {

@@ -30,6 +30,8 @@ type Attachment interface {
 	// Allow counts a frame; false if there were too many: most is how many a second
 	// there may be.
 	Allow(at time.Time) (ok bool, most int)
+	// TellPlatform takes the adapter's word on its platform; true if the state is another one.
+	TellPlatform(said *wire.PlatformStatus) (changed bool)
 	// Remember commits where the adapter reads on, of a frame that leaves nothing else.
 	Remember(cursor string)
 	// Caps is what the adapter may be sent now.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,11 @@ type Session struct {
 	window   chan struct{}                 // one for each received frame that is not committed
 	uploads  *rate.Limiter                 // nil until the first
 	ignored  *rate.Sometimes               // log lines about acknowledgements; nil until the first that is ignored
+	changes  *rate.Sometimes               // log lines about the platform; nil until it says how that is
+	warnings []string                      // about the register frame
+	typos    []string                      // fields that the adapter was told of: at most maxTypos
+	looked   int                           // frames in which typos were looked for
+	lenient  wire.Lenient                  // fields that were named as wrong, and read
 	in, out  atomic.Uint64                 // frames read and written since register
 	frames   atomic.Pointer[framelog.Ring] // of the channel; nil until its first frame, or none are kept
 	protocol wire.Protocol                 // of the inbox
@@ -149,6 +155,11 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 	if len(info.Unknown) > 0 {
 		n.slots.Log.Info("unknown capabilities ignored", "channel", row.Name, "names", info.Unknown)
 	}
+	if info.Protocol != wire.V10 {
+		for _, typo := range wire.Typos(frame) {
+			n.warnings = append(n.warnings, typo.String())
+		}
+	}
 	n.mu.Lock()
 	if n.code != 0 { // revoked meanwhile: it must not replace anybody
 		n.mu.Unlock()
@@ -190,11 +201,12 @@ func (n *Session) attach(ctx context.Context, row ledger.Channel, said *wire.Reg
 func (n *Session) Admitted(v wire.View, cursor string) {
 	ack := wire.RegisterAck{OK: true}
 	if v.Protocol != wire.V10 {
-		ack.Protocol, ack.Capabilities, ack.Cursor = v.Protocol.String(), v.Caps.Names(), cursor
+		ack.Protocol, ack.Capabilities, ack.Cursor, ack.Warnings = v.Protocol.String(), v.Caps.Names(), cursor, n.warnings
 		ack.Channel = wire.ChannelRef{ID: n.place.id, Name: n.place.name}
-		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window, InFlight: v.Profile.InFlight}
-		if !v.Caps.Has(wire.CapAck) {
-			ack.Limits.InFlight = 0
+		ack.Limits = wire.Limits{MaxFrameBytes: wire.MaxFrame, PingIntervalMS: int(n.slots.PingInterval.Milliseconds()), Window: Window,
+			MaxUploadBytes: n.slots.MaxUpload, SilenceTimeoutMS: int(n.slots.SilenceTimeout.Milliseconds())}
+		if v.Caps.Has(wire.CapAck) {
+			ack.Limits.InFlight, ack.Limits.AckTimeoutMS = v.Profile.InFlight, int(n.slots.AckTimeout.Milliseconds())
 		}
 	}
 	n.mu.Lock()
@@ -249,6 +261,7 @@ func (n *Session) read() error {
 			n.refuseFrame(werr)
 			continue
 		}
+		n.tellTypos(frame)
 		if in.Cursor != "" && !kept(in.Type) {
 			n.inbox.Remember(in.Cursor)
 		}
@@ -262,6 +275,8 @@ func (n *Session) read() error {
 			}
 		case wire.TypeUpload:
 			n.upload(in)
+		case wire.TypePlatformStatus:
+			n.platform(in.Later.Status)
 		case wire.TypePing:
 			n.answer(wire.AppendPong(nil))
 		case wire.TypeRegister:
@@ -277,9 +292,9 @@ func (n *Session) acknowledge(frame []byte, in *wire.Inbound) {
 	if in.Cursor != "" {
 		n.inbox.Remember(in.Cursor)
 	}
-	verdict := framelog.Accepted
+	verdict, code := framelog.Accepted, wire.Code("")
 	if !n.inbox.Acknowledge(in) {
-		verdict = framelog.Ignored
+		verdict, code = framelog.Ignored, wire.CodeUnknownMessage
 		if n.ignored == nil {
 			n.ignored = &rate.Sometimes{First: 1, Interval: ignoredPause}
 		}
@@ -287,8 +302,30 @@ func (n *Session) acknowledge(frame []byte, in *wire.Inbound) {
 			n.slots.Log.Info("acknowledgement ignored: no message in flight has its id", "channel", n.place.name, "message_id", fmt.Sprintf("%.80s", in.MessageID))
 		})
 	}
-	n.ring().Record(n.conn.Heard(), framelog.In, frame, verdict, "", false)
+	n.ring().Record(n.conn.Heard(), framelog.In, frame, verdict, code, false)
+	if verdict == framelog.Ignored {
+		n.leave(wire.Refuse(code, "message_id: found %.80q, expected that of a message in flight: "+
+			"it was acknowledged before, went with its connection, is a draft, or is no id of the host's", in.MessageID).About(in.MessageID).Append(nil))
+	}
 	n.Flush()
+}
+
+// platform takes the adapter's word on its platform. Who changes it all the time is not
+// followed in the log.
+func (n *Session) platform(said *wire.PlatformStatus) {
+	if !n.inbox.TellPlatform(said) {
+		return
+	}
+	if n.changes == nil {
+		n.changes = &rate.Sometimes{First: platformLines, Interval: platformPause}
+	}
+	n.changes.Do(func() {
+		level := slog.LevelInfo
+		if said.State == wire.PlatformRefused {
+			level = slog.LevelWarn
+		}
+		n.slots.Log.Log(context.Background(), level, "platform of the adapter", "channel", n.place.name, "state", said.State, "reason", said.Reason)
+	})
 }
 
 // answers reports a frame that we asked for: to refuse it would only make us send

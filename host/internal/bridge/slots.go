@@ -10,7 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pontoon-bridge/pontoon/host/internal/attach"
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
+	"github.com/pontoon-bridge/pontoon/host/internal/delivery"
 	"github.com/pontoon-bridge/pontoon/host/internal/framelog"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/netguard"
@@ -43,6 +45,9 @@ const (
 
 	ignoredPause = time.Minute // between two log lines of a session about acknowledgements that it ignores
 
+	platformLines = 20               // log lines of a session about its platform, …
+	platformPause = 10 * time.Second // … and then one in this time
+
 	uploadRate  = 5 // uploads a second that a session may announce …
 	uploadBurst = 50
 )
@@ -56,6 +61,8 @@ type Options struct {
 	Failures        *netguard.Failures      // counts wrong tokens; nil = nobody does
 	Frames          *framelog.Book          // keeps the last frames of each channel; nil = none are kept
 	Note            func(ledger.Connection) // adds to the history of connections; nil = nobody keeps it
+	AckTimeout      time.Duration           // of the hub: told, not enforced here
+	MaxUpload       int64                   // bytes of one file: likewise
 	Log             *slog.Logger
 }
 
@@ -68,6 +75,10 @@ func (o *Options) defaults() {
 	set(&o.RegisterTimeout, wire.RegisterTimeout)
 	set(&o.PingInterval, wire.PingInterval)
 	set(&o.SilenceTimeout, wire.SilenceTimeout)
+	set(&o.AckTimeout, delivery.AckTimeout)
+	if o.MaxUpload == 0 {
+		o.MaxUpload = attach.DefaultMaxBytes
+	}
 	if o.MaxSessions == 0 {
 		o.MaxSessions = DefaultMaxSessions
 	}

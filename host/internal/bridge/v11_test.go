@@ -2,6 +2,7 @@ package bridge_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,11 +20,11 @@ func TestNegotiation(t *testing.T) {
 	for name, tt := range map[string]struct{ frame, want string }{
 		"1.1": {
 			hosttest.RegisterFrame11(row, "card buttons parts ack telepathy"),
-			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text","buttons","ack","parts"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64}}`,
+			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text","buttons","ack","parts"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64,"max_upload_bytes":26214400,"ack_timeout_ms":60000,"silence_timeout_ms":1800000}}`,
 		},
 		"newer": {
 			strings.Replace(hosttest.RegisterFrame11(row, ""), `"1.1"`, `"2.7"`, 1),
-			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64}}`,
+			`{"type":"register_ack","ok":true,"protocol":"1.1","channel":{"id":"` + row.ID + `","name":"n"},"capabilities":["text"],"limits":{"max_frame_bytes":262144,"ping_interval_ms":54000,"window":64,"max_upload_bytes":26214400,"silence_timeout_ms":1800000}}`,
 		},
 		"1.0":     {strings.Replace(hosttest.RegisterFrame11(row, "parts"), `"1.1"`, `"1.0"`, 1), hosttest.AckOK},
 		"none":    {hosttest.RegisterFrame(hosttest.TokenOf("n"), "parts", "telepathy"), hosttest.AckOK},
@@ -102,4 +103,37 @@ func TestProfileOf11(t *testing.T) {
 	if f := c.NextSent("send"); f.Text != "Pick\n[a] [b]" {
 		t.Errorf("three buttons of two came as %+v", f)
 	}
+}
+
+// Of a field that looks like a known one the adapter is told, once a connection and name;
+// the frame counts without it. One of 1.0 may have any fields.
+func TestTyposAreTold(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	row := h.Channel("c")
+	c := h.Dial(t, hosttest.Credentials{})
+	c.Send(hosttest.RegisterFrame11(row, "", `"capabilites":["card"]`, `"profile":{"max_txt":100}`))
+	var ack wire.RegisterAck
+	c.Read(&ack)
+	want := []string{wire.Typo{Found: "capabilites", Meant: "capabilities"}.String(), wire.Typo{Found: "profile.max_txt", Meant: "profile.max_text"}.String()}
+	if !ack.OK || !slices.Equal(ack.Warnings, want) {
+		t.Errorf("acknowledged with %+v, want the warnings %q", ack, want)
+	}
+	for i := range 2 {
+		c.Send(`{"type":"message","conversationId":"c","text":"hi","message_id":"m` + fmt.Sprint(i) + `"}`)
+		if i == 0 {
+			c.WantError("unknown_field", "", "conversationId: found an unknown field, which is ignored; is conversation_id meant?")
+		}
+		if f := c.NextSent("send"); f.Text != "echo: hi" || f.ConversationID != "" {
+			t.Errorf("answered %+v", f)
+		}
+	}
+	c = h.Dial(t, hosttest.Credentials{})
+	c.Send(strings.Replace(hosttest.RegisterFrame11(row, ""), `"1.1"`, `1.1`, 1))
+	if c.Read(&ack); ack.Protocol != "1.1" {
+		t.Errorf("1.1 as a number is acknowledged with %+v", ack)
+	}
+	old := h.Attach(t, row)
+	old.Send(`{"type":"message","session_key":"k","conversation_id":"c","conversationId":"d","text":"hi","reply_ctx":"r"}`)
+	old.Want(hosttest.Answer("c", "echo: hi"))
 }

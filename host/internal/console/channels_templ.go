@@ -162,7 +162,7 @@ func (l livePiece) connect() string {
 
 func (l livePiece) attributes() templ.Attributes {
 	on := "every 10s"
-	for _, name := range []string{"adapter.attached", "adapter.detached", "plugin.state", "agent.attached", "agent.detached"} {
+	for _, name := range []string{"adapter.attached", "adapter.detached", "adapter.platform", "plugin.state", "agent.attached", "agent.detached"} {
 		on += ", sse:" + name + " throttle:500ms"
 	}
 	out := templ.Attributes{"hx-disinherit": "hx-select hx-target hx-swap hx-push-url"}

@@ -81,6 +81,7 @@ func frameID(f api.Frame) string { return strconv.FormatInt(f.Seq, 10) }
 // verdicts say what became of a frame.
 var verdicts = map[string]saying{
 	"accepted": {Word: "Accepted", Tone: good},
+	"lenient":  {Word: "Accepted, though it is wrong", Tone: warning},
 	"repeated": {Word: "Repeated, not stored", Tone: warning},
 	"refused":  {Word: "Refused", Tone: fault},
 	"ignored":  {Word: "Ignored", Tone: idle},

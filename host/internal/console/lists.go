@@ -140,6 +140,8 @@ func conditionOf(c api.Channel, now time.Time) condition {
 			return condition{warning, "no adapter", "Messages for it wait in the queue."}
 		}
 		return condition{warning, "no adapter", "Messages for it are refused, since it has no queue."}
+	case api.PlatformRefuses, api.PlatformLost:
+		return platformCondition(*h.Platform)
 	case api.Refusing:
 		return condition{fault, "refusing", refusalWords(h)}
 	case api.AgentAway:
@@ -156,6 +158,8 @@ func conditionOf(c api.Channel, now time.Time) condition {
 		return condition{about, "starting", "Its process has been started and has not attached yet."}
 	case !h.Attached:
 		return condition{waiting, "waiting", "No adapter has used it yet."}
+	case h.Platform != nil && h.Platform.State != "connected":
+		return platformCondition(*h.Platform)
 	case c.Adapter != nil:
 		return condition{good, "attached", "Heard " + span(now.Sub(c.Adapter.LastFrameAt.Time)) + " ago."}
 	}

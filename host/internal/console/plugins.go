@@ -37,6 +37,9 @@ func pluginCondition(p api.Plugin) condition {
 		if !p.Health.Attached {
 			return condition{about, "running", "It runs, and has not attached yet."}
 		}
+		if platform := p.Health.Platform; platform != nil && platform.State != "connected" {
+			return platformCondition(*platform)
+		}
 		return condition{good, "running", "It runs and is attached."}
 	case "starting", "stopping":
 		return condition{about, p.State, p.Reason}

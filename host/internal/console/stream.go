@@ -141,7 +141,7 @@ func (s *sender) send(e event) error {
 // messages is not among them, since there may be thousands a second: of those a page
 // that wants them hears once in messagesPace.
 var liveEvents = map[string]bool{
-	"adapter.attached": true, "adapter.detached": true, "plugin.state": true, "agent.attached": true, "agent.detached": true,
+	"adapter.attached": true, "adapter.detached": true, "adapter.platform": true, "plugin.state": true, "agent.attached": true, "agent.detached": true,
 }
 
 const (

@@ -41,11 +41,13 @@ var reasons = map[string]saying{
 
 // happenings explains what the story of a message is made of, beside states.
 var happenings = map[string]string{
-	"committed":       "Committed: it is on the disk",
-	"replayed":        "An operator sent it again",
-	"agent failed":    "The agent failed",
-	"agent late":      "The agent did not answer in time",
-	"ambiguous":       "The adapter can't say what became of it",
+	"committed":           "Committed: it is on the disk",
+	"replayed":            "An operator sent it again",
+	"agent failed":        "The agent failed",
+	"agent late":          "The agent did not answer in time",
+	"ambiguous":           "The adapter can't say what became of it",
+	"not shown as it was": "The platform could not show all of it",
+
 	"refused":         "The adapter refused it, and would refuse it again",
 	"refused for now": "The adapter refused it for now: it is tried again later",
 	"session lost":    "The adapter's connection ended before it answered: it waits to be sent again",

@@ -61,9 +61,10 @@ type Message struct {
 	Tries uint32 // that failed
 	Frame uint16 // those before it are acknowledged
 	Many  bool   // it has more frames than one, or is written later
+	Later bool   // it was refused until a time that the far end named
 }
 
-func (m *Message) fliesAlone() bool { return m.Many || m.Tries > 0 }
+func (m *Message) fliesAlone() bool { return m.Many || m.Tries > 0 || m.Later }
 
 // Empty reports that the lane can be forgotten.
 func (l *Lane) Empty() bool { return len(l.flights) == 0 && l.reserved == 0 && len(l.waiting) == 0 }
@@ -240,20 +241,24 @@ func (l *Lane) back(from int) (back []ledger.MessageID) {
 }
 
 // Retry lets a message in flight wait for its next try, and all that left behind it,
-// which the far end does not take either: order is kept. It returns them all. False if
-// it was tried as often as it may be, or more: then it is for the caller to Settle, and
-// those behind it alone are returned.
-func (l *Lane) Retry(id ledger.MessageID, now time.Time, attempts int) (back []ledger.MessageID, again bool) {
+// which the far end does not take either: order is kept. It returns them all. after is
+// how long the far end wants to be left alone, 0 = it did not say: to wait that out is no
+// failure, and counts as no try. False if it was tried as often as it may be, or more:
+// then it is for the caller to Settle, and those behind it alone are returned.
+func (l *Lane) Retry(id ledger.MessageID, now time.Time, after time.Duration, attempts int) (back []ledger.MessageID, again bool) {
 	i := l.flightAt(id)
 	m := &l.flights[i]
-	m.Tries++
-	if int(m.Tries) >= attempts {
-		return l.back(i + 1), false
+	wait := max(after, FirstPause)
+	if m.Later = after > 0; !m.Later {
+		m.Tries++
+		if int(m.Tries) >= attempts {
+			return l.back(i + 1), false
+		}
+		wait = pause(int(m.Tries))
 	}
-	pause := pause(int(m.Tries))
 	back = l.back(i)
 	if l.waiting[0].ID == id { // else one with an earlier id was decided on later
-		l.due = now.Add(pause)
+		l.due = now.Add(wait)
 	}
 	return back, true
 }

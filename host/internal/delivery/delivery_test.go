@@ -116,8 +116,16 @@ func (m *model) refused(t *rapid.T, f sent) {
 	if flight == nil || int(flight.Frame) != f.frame {
 		t.Fatalf("frame %d of %d is refused, but does not fly: %+v", f.frame, f.id, m.Lane)
 	}
-	tries := int(flight.Tries) + 1
-	back, again := m.Retry(f.id, m.now, 4)
+	tries, after := int(flight.Tries)+1, time.Duration(0)
+	if rapid.Bool().Draw(t, "it says when") {
+		tries--
+		after = time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second
+	}
+	wait := after
+	if after == 0 {
+		wait = min(LastPause, FirstPause<<(tries-1))
+	}
+	back, again := m.Retry(f.id, m.now, after, 4)
 	if again != (tries < 4) || again != slices.Contains(back, f.id) {
 		t.Fatalf("after %d tries: again %v, back %d", tries, again, back)
 	}
@@ -127,7 +135,7 @@ func (m *model) refused(t *rapid.T, f sent) {
 		return
 	}
 	if first, _ := m.First(); first == f.id {
-		m.due[f.id] = m.now.Add(min(LastPause, FirstPause<<(tries-1)))
+		m.due[f.id] = m.now.Add(wait)
 	}
 }
 

@@ -47,10 +47,11 @@ const (
 	Closed                  // out: the close frame, and why
 	Repeated                // in: the channel has had a message of its id, and it was not stored
 	Ignored                 // in: an acknowledgement of what was not in flight
+	Lenient                 // in: accepted, though a field of it is not as the protocol has it, which the code names
 )
 
 func (v Verdict) String() string {
-	return [...]string{"accepted", "refused", "written", "broken", "closed", "repeated", "ignored"}[v]
+	return [...]string{"accepted", "refused", "written", "broken", "closed", "repeated", "ignored", "lenient"}[v]
 }
 
 // Frame is one that was recorded, as it may be shown.
@@ -61,7 +62,7 @@ type Frame struct {
 	Type      string // "" = not known
 	Size      int    // of the whole frame, in bytes
 	Verdict   Verdict
-	Code      string // of a refusal
+	Code      string // of a refusal; of a lenient one the field
 	JSON      []byte // reduced; nil: it was not JSON
 	Text      string // of one that was not JSON, escaped
 	Cut       bool   // the end is missing
@@ -149,10 +150,11 @@ const (
 	flagCut
 )
 
-// codes are the codes of refusals, as a byte keeps them.
+// codes are the codes of refusals, and the fields of lenient frames, as a byte keeps them.
 var codes = []wire.Code{
 	"", wire.CodeBadJSON, wire.CodeNotObject, wire.CodeUnknownType, wire.CodeMissingField, wire.CodeWrongType, wire.CodeTooDeep, wire.CodeTooLarge,
 	wire.CodeAlreadyRegistered, wire.CodeRateLimited, wire.CodeNotSupported, wire.CodeStorageUnavailable, wire.CodeInternal,
+	wire.CodeUnknownMessage, wire.CodeUnknownField, "session_key", "conversation_id", "user_id", "user_name", "text",
 }
 
 // refresh is how long one reading of the wall clock serves.

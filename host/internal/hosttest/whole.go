@@ -58,7 +58,7 @@ func (s *Setup) prepare(roster *agent.Roster) {
 // openWhole makes what must be there before agents are made of rows.
 func (h *Host) openWhole(log *slog.Logger) *whole {
 	w := &whole{failures: netguard.NewFailures(nil), met: connlog.New(h.Store, log, time.Now)}
-	w.sockets = agent.NewSockets(agent.SocketOptions{Store: h.Store, Door: h.Gate, Out: h.Hub, Hub: h.Hub, Failures: w.failures, Log: log, Note: w.met.Note})
+	w.sockets = agent.NewSockets(agent.SocketOptions{Store: h.Store, Door: h.Gate, Out: h.Hub, Hub: h.Hub, Failures: w.failures, Log: log, Note: w.met.Note, Frames: framelog.NewBook()})
 	h.Roster.Register(agent.SocketKind, w.sockets.Kind())
 	return w
 }

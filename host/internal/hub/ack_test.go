@@ -114,10 +114,13 @@ func TestOneInFlight(t *testing.T) {
 	h.WantHistory(row, "out sent 1", "out queued 2", "out queued 3", "out sent other")
 	c.OK("nonsense")
 	c.OK(first.MessageID + "/2") // not that one
+	c.WantError("unknown_message", "nonsense", `"nonsense"`)
+	c.WantError("unknown_message", first.MessageID+"/2", "in flight")
 	c.Quiet()
 	c.OK(first.MessageID, `"preview_handle":"tg-9"`)
 	second := c.NextSent("send")
 	c.OK(first.MessageID) // twice
+	c.WantError("unknown_message", first.MessageID, "in flight")
 	c.OK(second.MessageID)
 	third := c.NextSent("send")
 	c.OK(third.MessageID)

@@ -69,6 +69,7 @@ func TestRefusedTakesBackThoseBehind(t *testing.T) {
 	c.OK(first[0].MessageID)
 	c.OK(first[1].MessageID, `"error":"flood wait","retryable":true`)
 	c.OK(first[2].MessageID) // of one that was taken back: it counts for nothing
+	c.WantError("unknown_message", first[2].MessageID, "in flight")
 	again := wantSent(t, c, "2")
 	c.Quiet()
 	if !again[0].Resumed || again[0].MessageID != first[1].MessageID {

@@ -86,6 +86,8 @@ type Attachment struct {
 	view    wire.View // guarded by the channel's mutex
 	refused bool      // guarded by the channel's mutex; the port takes no more and is about to go
 
+	platform PlatformStatus // guarded by the channel's mutex
+
 	// Guarded by the channel's mutex; see learn.
 	named      bool // it said of a message what it calls it
 	handleless bool // it never did, also of a draft's beginning

@@ -153,6 +153,7 @@ type conversation struct {
 	settings ledger.Settings
 	latest   ledger.Origin // of the newest inbound message: where an unsolicited send goes
 	offer    render.Offer  // the newest
+	offered  int           // counts the offers, to tell them apart
 	held     int           // uncommitted units and unfinished turns
 	place    *list.Element // in Channel.idle, while held is 0
 
@@ -193,7 +194,9 @@ func (c *Channel) hold(ctx context.Context, key string) (*conversation, error) {
 			conv = &conversation{Conversation: recalled.Conversation, settings: recalled.Settings, latest: recalled.Latest}
 			if recalled.Offer != nil {
 				m := restore(*recalled.Offer)
-				conv.offer = render.OfferOf(&m)
+				if conv.offer = render.OfferOf(&m); recalled.Passed {
+					conv.offer = conv.offer.Passed()
+				}
 			}
 			ch.conversations[key] = conv
 		}

@@ -95,11 +95,12 @@ func TestAgentCommand(t *testing.T) {
 	c.Want(hosttest.Answer("c", "slow: y"))
 	c.Send(hosttest.Say("c", "/agent"))
 	c.Want(list("slow"))
-	c.Send(hosttest.Say("c", "1")) // the first of the list
+	c.Send(hosttest.Say("c", "choose echo")) // the first of the list
 	c.Want(hosttest.Answer("c", "Agent echo answers from now on."))
 }
 
-// The newest offer's labels and numbers count as its buttons.
+// An offer's labels count as its buttons in the conversation's next message, and so do
+// its numbers where it was shown as text.
 func TestTypedChoice(t *testing.T) {
 	t.Parallel()
 	h := hosttest.Start(t)
@@ -107,41 +108,85 @@ func TestTypedChoice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			row := h.Channel(name)
 			c := h.Attach(t, row, caps)
-			typed := func(text, want string) {
+			typed := func(offer, text, want string) {
 				t.Helper()
+				if offer != "" {
+					c.Send(hosttest.Say("c", offer))
+					c.MustNext()
+				}
 				c.Send(hosttest.Say("c", text))
 				c.Want(hosttest.Answer("c", want))
 			}
-			typed("yes", "echo: yes")
-			typed("1", "echo: 1")
+			counted := func(offer, text, want string) {
+				t.Helper()
+				if name != "text" {
+					want = "echo: " + text
+				}
+				typed(offer, text, want)
+			}
+			typed("", "yes", "echo: yes")
+			typed("", "1", "echo: 1")
+			typed("!buttons", "Yes", "echo: yes")
+			typed("!buttons", " NO ", "echo: no")
+			counted("!buttons", "2", "echo: no")
+			counted("!buttons", "3", helpText)
+			typed("!buttons", "help", helpText)
+			typed("!buttons", "4", "echo: 4")
+			typed("!buttons", "0", "echo: 0")
+			typed("!buttons", "-1", "echo: -1")
+			typed("!buttons", "yes!", "echo: yes!")
+			typed("", "No", "echo: No") // a message too late
+			typed("", "2", "echo: 2")
+			typed("!card", "Say no", "echo: no")
+			typed("!card", "open", "echo: open:1")
+			counted("!card", "4", "echo: colour:red")
+			typed("!card", "Blue", "echo: colour:blue")
+			typed("!card", "Yes", "echo: Yes") // of the offer before
+
 			c.Send(hosttest.Say("c", "!buttons"))
 			c.MustNext()
-			typed("Yes", "echo: yes")
-			typed(" NO ", "echo: no")
-			typed("2", "echo: no")
-			typed("3", helpText)
-			typed("help", helpText)
-			typed("4", "echo: 4")
-			typed("0", "echo: 0")
-			typed("-1", "echo: -1")
-			typed("yes!", "echo: yes!")
-			c.Send(hosttest.Say("d", "1"))
-			c.Want(hosttest.Answer("d", "echo: 1"))
+			c.Send(hosttest.Say("d", "yes")) // another conversation's message is not its next
+			c.Want(hosttest.Answer("d", "echo: yes"))
+			c.Send(`{"type":"message","session_key":"k","conversation_id":"c","text":7}`) // nor is one that is refused
+			c.WantError("wrong_type", "", "text")
+			typed("", "YES", "echo: yes")
 			c.Send(hosttest.Say("c", "!card"))
 			c.MustNext()
-			typed("Say no", "echo: no")
-			typed("open", "echo: open:1")
-			typed("4", "echo: colour:red")
-			typed("Blue", "echo: colour:blue")
-			typed("Yes", "echo: Yes") // of the offer before
 		})
 	}
 	t.Run("after a restart", func(t *testing.T) {
 		h := h.Again()
 		c := h.Attach(t, h.ByName("text"))
+		c.Send(hosttest.Say("c", "blue"), hosttest.Say("c", "blue"))
+		c.Want(hosttest.Answer("c", "echo: colour:blue"), hosttest.Answer("c", "echo: blue"))
+		h = h.Again()
+		c = h.Attach(t, h.ByName("text"))
 		c.Send(hosttest.Say("c", "blue"))
-		c.Want(hosttest.Answer("c", "echo: colour:blue"))
+		c.Want(hosttest.Answer("c", "echo: blue"))
 	})
+}
+
+// A message that the adapter delivers again is not the next one after an offer that
+// answered it.
+func TestRepeatIsNoNextMessage(t *testing.T) {
+	t.Parallel()
+	h := hosttest.Start(t)
+	c := h.Attach11(t, h.Channel("c"), "ack")
+	said := func(id, text string) string {
+		return `{"type":"message","conversation_id":"c","text":` + hosttest.Quote(text) + `,"message_id":` + hosttest.Quote(id) + `}`
+	}
+	taken := func(id string) string {
+		return `{"type":"message_ack","message_id":` + hosttest.Quote(id) + `,"ok":true}`
+	}
+	c.Send(said("1", "!buttons"))
+	c.Want(taken("1"))
+	c.Send(hosttest.AckFrame(c.NextSent("send").MessageID), said("1", "!buttons"))
+	c.Want(taken("1"))
+	c.Send(said("2", "2"))
+	c.Want(taken("2"))
+	if got := c.NextSent("send").Text; got != "echo: no" {
+		t.Errorf("the second button is answered %q", got)
+	}
 }
 
 // An agent learns what kind of thing it was told.

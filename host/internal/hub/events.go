@@ -20,6 +20,7 @@ const (
 	EventState    EventType = "message.state"
 	EventAttached EventType = "adapter.attached"
 	EventDetached EventType = "adapter.detached"
+	EventPlatform EventType = "adapter.platform" // its platform is in another state
 	EventPlugin   EventType = "plugin.state"
 
 	// EventStreaming is how far an answer has come that is being made. It comes as
@@ -272,6 +273,7 @@ type Summary struct {
 	FramesIn  uint64
 	FramesOut uint64
 	RoundTrip time.Duration // 0 = not known
+	Status    PlatformStatus
 }
 
 // summary describes the attachment.
@@ -281,6 +283,7 @@ func (a *Attachment) summary() Summary {
 	s := Summary{
 		Transport: a.Transport, Platform: a.Platform, Protocol: a.Protocol.String(), Declared: a.Names, Unknown: a.Unknown, Effective: a.view.Caps,
 		Remote: a.Remote, Token: a.Token, Since: a.Since, LastFrame: wallclock.At(a.Heard(), time.Now()), Queue: ch.queue.backlog,
+		Status: a.platform,
 	}
 	if a.Frames != nil {
 		s.FramesIn, s.FramesOut = a.Frames()

@@ -43,6 +43,7 @@ func (f *inbound) enter(o ledger.Origin, aside bool) (scene, *wire.Error) {
 	}
 	if s.policy.maySpeak(o.UserID) && !aside {
 		conv.latest = o
+		f.pass()
 		f.reroute(ch, &s)
 	}
 	return s, nil
@@ -101,7 +102,7 @@ func (f *inbound) choose(s scene, in *wire.Inbound) (action string) {
 	case wire.TypeCardAction:
 		action, f.asked.Text = in.Action, in.Action
 	default:
-		if value, ok := s.offer.Choose(in.Text); ok {
+		if value, ok := s.offer.Choose(in.Text, s.view); ok {
 			action = value
 		}
 	}

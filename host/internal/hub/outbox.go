@@ -133,6 +133,7 @@ func (b *outbox) book(l *outlook, conv *conversation, o *outgoing, row *ledger.R
 	}
 	if row.Offers {
 		conv.offer = render.OfferOf(&o.message)
+		conv.offered++
 	}
 	if o.chosen == "" {
 		return nil

@@ -51,7 +51,7 @@ func notesOf(notes []render.Note) []byte {
 func (c *Channel) stored(e *ledger.Entry, l *outlook) (*outgoing, ledger.Row) {
 	o := &outgoing{message: restore(*e), agent: e.Origin.Agent}
 	row := c.prepare(o, l, wire.Routing{SessionKey: e.Origin.SessionKey, ConversationID: e.Conversation, ReplyCtx: wire.Raw(e.Origin.ReplyCtx)})
-	row.ID, o.parcel.ID = e.ID, e.ID
+	row.ID, o.parcel.ID, o.parcel.ReplyTo = e.ID, e.ID, e.ReplyTo
 	return o, row
 }
 
@@ -65,17 +65,20 @@ func (c *Channel) render(m *message.Message, v wire.View, routing wire.Routing) 
 }
 
 // longestID is what the id of a frame may take, such as that of the 9,999th of
-// one message, and what is said of one that goes on after a refusal.
-var longestID = wire.IDOverhead(ledger.MessageID(0).String()+"/9999") + wire.ResumedOverhead
+// one message, and what is said of one that goes on after a refusal, or answers nobody.
+var longestID = wire.IDOverhead(ledger.MessageID(0).String()+"/9999") + wire.ResumedOverhead + wire.UnsolicitedOverhead
 
-// identify gives the frames the message's id, as protocol 1.1 wants it.
+// identify gives the frames the message's id, and says whether it answers somebody, as
+// protocol 1.1 wants it.
 func (p *Parcel) identify(v wire.View) {
 	if v.Protocol == wire.V10 {
 		return
 	}
 	id := p.ID.String()
 	for i := range p.Frames {
-		switch f := &p.Frames[i]; {
+		f := &p.Frames[i]
+		f.Unsolicited = p.ReplyTo == 0 && f.Type != wire.TypeUpdateMessage && !isOfAnother(f)
+		switch {
 		case isOfAnother(f):
 		case i == 0:
 			f.MessageID = id

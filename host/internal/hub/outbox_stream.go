@@ -37,6 +37,7 @@ type showing struct {
 	*stream
 
 	text string      // as far as it has come
+	n    int64       // frames of it
 	at   time.Time   // of the last frame
 	stop func() bool // ends the wait for the next frame; nil = none is due
 	over bool
@@ -148,6 +149,8 @@ func (s *showing) offer() {
 	}
 	id := s.id.String()
 	frame := render.Stream(a.view, id, s.text, wire.MaxFrame-s.routing.Overhead())
+	s.n++
+	frame.Draft = s.n
 	a.port.Offer(Parcel{Key: id, Routing: s.routing, Frames: []wire.Frame{frame}})
 	ch.unlock()
 	a.port.Flush()

@@ -251,17 +251,17 @@ func (a *Attachment) Acknowledge(in *wire.Inbound) bool {
 	}
 	switch {
 	case said.OK && f.frame() < len(f.parcel.Frames):
-		ch.queue.note(f, said.PreviewHandle)
+		ch.queue.note(f, said)
 		ch.queue.offerFrame(f)
 	case said.OK:
-		ch.queue.note(f, said.PreviewHandle)
+		ch.queue.note(f, said)
 		a.learn(ch.outbox.drafts[f.id], f.handle)
-		ch.queue.finish(f, ledger.Delivered, "", nil)
+		ch.queue.finish(f, ledger.Delivered, "", noted(said))
 	case said.Ambiguous:
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonUnknownOutcome, []ledger.Life{{What: "ambiguous", Detail: why}})
 	case said.Retryable:
 		f.Flight(f.id).Frame = uint16(frame) //nolint:gosec // G115: it has been one
-		ch.queue.retry(f, why)
+		ch.queue.retry(f, why, time.Duration(said.RetryAfterMS)*time.Millisecond)
 	case frame == 0 && ch.queue.sendInstead(f, why):
 	default:
 		ch.queue.finish(f, ledger.Failed, ledger.ReasonRejected, []ledger.Life{{What: "refused", Detail: why}})
@@ -312,13 +312,23 @@ func parseFrameID(s string) (id ledger.MessageID, frame int, ok bool) {
 
 // note keeps the handle that came with the first frame, and how far the message
 // has come.
-func (q *queue) note(f *flight, handle string) {
+func (q *queue) note(f *flight, said *wire.Later) {
 	if f.handle == "" {
-		f.handle = handle
+		f.handle = said.PreviewHandle
 	}
 	if frame := f.frame(); frame < len(f.parcel.Frames) {
-		q.change(change{conv: f.conv, to: ledger.Settlement{ID: f.id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: f.tries(), Handle: f.handle}})
+		q.change(change{conv: f.conv, to: ledger.Settlement{
+			ID: f.id, State: ledger.Sent, Tracked: true, Frame: frame, Tries: f.tries(), Handle: f.handle, Life: noted(said),
+		}})
 	}
+}
+
+// noted is what an adapter says of a frame that it took, if it could not show all of it.
+func noted(said *wire.Later) []ledger.Life {
+	if said.Note == "" {
+		return nil
+	}
+	return []ledger.Life{{What: "not shown as it was", Detail: clip(said.Note)}}
 }
 
 // land takes a message out of those that are written and not acknowledged.
@@ -353,21 +363,26 @@ func (q *queue) finish(f *flight, s ledger.State, why ledger.Reason, life []ledg
 }
 
 // retry lets a message in flight wait for its next try, or ends it. What left behind it
-// the adapter does not take either.
-func (q *queue) retry(f *flight, why string) {
+// the adapter does not take either. after is what the adapter wants to be waited; 0 = it
+// did not say.
+func (q *queue) retry(f *flight, why string, after time.Duration) {
 	frame := f.frame()
 	l := f.lane
-	back, again := l.Retry(f.id, time.Now(), q.policy.attempts())
+	life := []ledger.Life{{What: "refused for now", Detail: why}}
+	if after > 0 && l.Flight(f.id).Later {
+		life = nil // it says so for as long as it likes: once is enough
+	}
+	back, again := l.Retry(f.id, time.Now(), after, q.policy.attempts())
 	l.void = q.attached.inFlight > 1
 	for _, id := range back {
 		if id == f.id {
-			q.waitAgain(f, frame, []ledger.Life{{What: "refused for now", Detail: why}})
+			q.waitAgain(f, frame, life)
 		} else {
 			q.takenBack(l, id)
 		}
 	}
 	if !again {
-		q.finish(f, ledger.Failed, ledger.ReasonRetriesExhausted, []ledger.Life{{What: "refused for now", Detail: why}})
+		q.finish(f, ledger.Failed, ledger.ReasonRetriesExhausted, life)
 		return
 	}
 	q.mayTake(l)

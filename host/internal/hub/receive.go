@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
+	"github.com/pontoon-bridge/pontoon/host/internal/render"
 	"github.com/pontoon-bridge/pontoon/sdk/message"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
@@ -17,6 +18,9 @@ type inbound struct {
 	row  ledger.Row
 
 	said *said // by a front end; nil = the frame says it
+
+	passed  render.Offer // what a typed text could choose before it; see pass
+	offered int          // which offer that was
 
 	asked message.Message // by the user, with addresses as they are stored
 	given Turn            // to an agent that answers at once
@@ -78,7 +82,10 @@ func (a *Attachment) receive(in *wire.Inbound, m *said) {
 	}
 	f.conv = conv
 	if werr := f.interpret(in); werr != nil {
-		c.release(conv)
+		ch := c.lock()
+		f.unpass()
+		ch.release(conv)
+		ch.unlock()
 		a.port.Settled(in.MessageID, werr)
 		return
 	}

@@ -30,6 +30,7 @@ func (f *inbound) done(r ledger.Result) {
 			ch.release(f.conv)
 		}
 	} else {
+		f.unpass()
 		if f.turn != nil {
 			f.conv.turns--
 			f.conv.stopComing = max(0, f.conv.stopComing-1) // they come in their order

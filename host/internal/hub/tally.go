@@ -11,6 +11,7 @@ import (
 
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // Outcome is what can become of a message, as it is counted. The list is closed.
@@ -214,10 +215,11 @@ type ChannelTally struct {
 	Tally
 	Key      int64
 	Attached bool
-	Queue    int // messages that wait for an adapter
-	Flights  int // sent, and not acknowledged yet
-	Waiting  int // conversations that wait for their agent
-	Peak     int // the longest queue since the last TakePeaks, looked at once a second
+	Queue    int                // messages that wait for an adapter
+	Flights  int                // sent, and not acknowledged yet
+	Waiting  int                // conversations that wait for their agent
+	Peak     int                // the longest queue since the last TakePeaks, looked at once a second
+	Platform wire.PlatformState // of who is attached; "" = not known
 }
 
 // Tallies lists the channels that were used in this process.
@@ -245,6 +247,9 @@ func (c *Channel) counted(anew bool) ChannelTally {
 	}
 	if ch.tally != nil {
 		t.Tally = *ch.tally
+	}
+	if ch.attached != nil {
+		t.Platform = ch.attached.platform.State
 	}
 	t.Limited = c.limited.Load()
 	if anew {

@@ -75,6 +75,7 @@ type Recall struct {
 	Settings
 	Latest Origin // of the newest inbound message
 	Offer  *Entry // the newest message with buttons; nil = none
+	Passed bool   // a message was received since
 }
 
 // Ends are what came last in a channel; zero = nothing yet.

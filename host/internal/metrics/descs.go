@@ -44,6 +44,7 @@ var (
 	waiting        = gauge("waiting_conversations", "Conversations that wait for an agent that is away.", "channel")
 	dead           = gauge("dead_letters", "Messages that failed or expired, and are still there, among the newest 50,000.", "channel")
 	attached       = gauge("adapter_attached", "Whether an adapter is attached.", "channel")
+	platform       = gauge("platform_state", "1 for the state that the channel's platform is in, as its adapter says.", "channel", "state")
 	enabled        = gauge("channel_enabled", "Whether the channel is enabled.", "channel")
 	turns          = counter("agent_turns_total", "Turns that were handed over to an agent, by how they ended.", "agent", "outcome")
 	turnTime       = gauge("agent_turn_seconds", "How long agents took for a turn.", "agent")

@@ -11,6 +11,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/host/internal/plugin"
 	"github.com/pontoon-bridge/pontoon/host/internal/tally"
+	"github.com/pontoon-bridge/pontoon/sdk/wire"
 )
 
 // channelPage is how many channels are read at a time.
@@ -130,6 +131,11 @@ func (s *scrape) channel(ctx context.Context, row ledger.Channel, t hub.ChannelT
 	s.put(waiting, float64(t.Waiting), name)
 	s.put(dead, float64(letters), name)
 	s.putBool(attached, t.Attached, name)
+	if t.Platform != "" {
+		for _, state := range wire.PlatformStates() {
+			s.putBool(platform, t.Platform == state, name, string(state))
+		}
+	}
 	s.putBool(enabled, row.Enabled, name)
 }
 

@@ -108,7 +108,7 @@ func (p *planner) endStream() {
 // where the far end shows less at once. The far end must have CapStream.
 func Stream(v wire.View, id, text string, room int) wire.Frame {
 	f := wire.Frame{Type: wire.TypeStream, MessageID: id}
-	room -= wire.IDOverhead(id) + len(`,"parts":[]`)
+	room -= wire.IDOverhead(id) + len(`,"parts":[],"draft":1234567890`)
 	if v.Caps.Has(wire.CapParts) {
 		room = (room - len(`{"type":"text","text":"","id":"p1"}`)) / 2 // it is there twice
 	}

@@ -44,6 +44,9 @@ func TestTypedForm(t *testing.T) {
 			}
 		})
 	}
+	if _, ok := offer.Passed().Submit("1. Ann", ""); !ok {
+		t.Error("after another message the form can't be filled in")
+	}
 	if _, ok := OfferOf(&message.Message{}).Submit("1. Ann", ""); ok {
 		t.Error("no form is filled in")
 	}
@@ -70,11 +73,11 @@ func TestChosenForm(t *testing.T) {
 				}
 			}
 			offer := OfferOf(&m)
-			action, ok := offer.Choose(c.label)
+			action, ok := offer.Choose(c.label, wire.View{})
 			if !ok {
 				t.Fatalf("%q is no choice", c.label)
 			}
-			part, ok := offer.Submit("", action)
+			part, ok := offer.Passed().Submit("", action)
 			if want := `{"type":"ui_submit","uiId":"f:1","values":` + c.want + `}`; !ok || string(part.Raw()) != want {
 				t.Errorf("%s is read as %v %s, expected %s", action, ok, part.Raw(), want)
 			}

@@ -406,19 +406,38 @@ func TestOffer(t *testing.T) {
 		"1": "va", " 8 ": "cmd:/abort", "yes": "cmd:/confirm", "BLUE\n": "colour:b",
 		"0": "", "9": "", "-1": "", "0001": "", "": "", "maybe": "", "1.": "",
 	} {
-		if v, ok := got.Choose(typed); v != value || ok != (value != "") {
+		if v, ok := got.Choose(typed, wire.View{}); v != value || ok != (value != "") {
 			t.Errorf("typed %q: %q, %v, want %q", typed, v, ok, value)
 		}
 	}
 	// A label goes before a number, even where both are numbers.
 	down := message.New(message.NewButtons("rate", [][]wire.Button{{{Text: "5", Value: "five"}}, {{Text: "4", Value: "four"}}, {{Text: "x", Value: "ex"}}}))
 	for typed, value := range map[string]string{"5": "five", "4": "four", "1": "five", "3": "ex"} {
-		if v, _ := OfferOf(&down).Choose(typed); v != value {
+		if v, _ := OfferOf(&down).Choose(typed, wire.View{}); v != value {
 			t.Errorf("typed %q: %q, want %q", typed, v, value)
 		}
 	}
-	if _, ok := (Offer{}).Choose("1"); ok {
+	if _, ok := (Offer{}).Choose("1", wire.View{}); ok {
 		t.Error("chose from nothing")
+	}
+	// Only who was shown text has counted: three buttons are too many for one far end here.
+	three := message.New(message.NewButtons("rate", [][]wire.Button{{{Text: "a", Value: "va"}, {Text: "b", Value: "vb"}}, {{Text: "c", Value: "vc"}}}))
+	for _, c := range []struct {
+		view wire.View
+		want bool
+	}{
+		{wire.View{}, true}, {wire.View{Caps: wire.CapCard}, true}, {wire.View{Caps: wire.CapButtons}, false}, {wire.View{Caps: wire.CapParts}, false},
+		{wire.View{Caps: wire.CapButtons, Profile: wire.Profile{MaxButtons: 2}}, true},
+	} {
+		if v, ok := OfferOf(&three).Choose("3", c.view); ok != c.want {
+			t.Errorf("%+v: 3 is %q, %v", c.view, v, ok)
+		}
+		if v, _ := OfferOf(&three).Choose("C", c.view); v != "vc" {
+			t.Errorf("%+v: C is %q", c.view, v)
+		}
+	}
+	if o := OfferOf(&three).Passed(); o.Typed() || !o.Empty() {
+		t.Errorf("after the next message it is %+v", o)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,6 +24,8 @@ type Field struct {
 	Name     string
 	Required bool
 	Shape    *Shape
+
+	tag reflect.StructTag // see bound
 }
 
 // Kind is a kind of JSON value.
@@ -109,7 +112,7 @@ func (s *Shape) add(t reflect.Type) {
 			continue
 		}
 		optional := func(o string) bool { return o == "omitempty" || o == "omitzero" }
-		s.Fields = append(s.Fields, Field{name, !slices.ContainsFunc(strings.Split(options, ","), optional), Of(f.Type)})
+		s.Fields = append(s.Fields, Field{name, !slices.ContainsFunc(strings.Split(options, ","), optional), Of(f.Type), f.Tag})
 	}
 }
 
@@ -141,6 +144,7 @@ func (s *Shape) object() map[string]any {
 	var required []string
 	for _, f := range s.Fields {
 		schema := f.Shape.Schema()
+		f.bound(schema)
 		if f.Required {
 			required = append(required, f.Name)
 		} else if values, ok := schema["enum"].([]string); ok {
@@ -155,6 +159,33 @@ func (s *Shape) object() map[string]any {
 		out["required"] = required
 	}
 	return out
+}
+
+// bounds are the struct tags that say more of a field than its type, as the REST API
+// reads them too; all are numbers.
+var bounds = []string{"minimum", "maximum", "minLength", "maxLength", "minItems"}
+
+// bound adds to a field's schema what its tags say. A number with a minimum is an integer.
+// A text of a closed set may be empty where it may be absent.
+func (f *Field) bound(schema map[string]any) {
+	for _, name := range bounds {
+		if n, err := strconv.ParseInt(f.tag.Get(name), 10, 64); err == nil {
+			schema[name] = n
+		}
+	}
+	if _, ok := schema["minimum"]; ok {
+		schema["type"] = "integer"
+	}
+	if format := f.tag.Get("format"); format != "" {
+		schema["format"] = format
+	}
+	if list := f.tag.Get("enum"); list != "" {
+		values := strings.Split(list, ",")
+		if !f.Required {
+			values = append(values, "")
+		}
+		schema["enum"] = values
+	}
 }
 
 func toAny(values []string) []any {

@@ -293,7 +293,7 @@ func (s *Store) Conversation(ctx context.Context, tail *ledger.Tail, key string)
 	known := newConversation(c.ID, key, tail)
 	known.saved = true
 	known.now = ends{ledger.MessageID(c.Head), ledger.MessageID(c.LastIn), ledger.MessageID(c.LastOut), ledger.MessageID(c.Offer), c.Turns, settings}
-	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings, Offer: offer}
+	r := ledger.Recall{Conversation: &known.Conversation, Settings: settings, Offer: offer, Passed: c.LastIn > c.Offer}
 	if latest != nil {
 		r.Latest = latest.Origin
 	}
