@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,14 +41,17 @@ func (s *Supervisor) give(at places, u *child.User) error {
 	if u == nil || u.UID == os.Getuid() {
 		return nil
 	}
-	var all []error
+	for _, dir := range []string{at.sockets, at.temp, at.state} { // first: who may not do this changes nothing
+		if err := os.Chown(dir, u.UID, u.GID); err != nil {
+			return err
+		}
+	}
 	for _, dir := range []string{s.data, filepath.Dir(at.state), s.run, filepath.Dir(at.code)} {
-		all = append(all, os.Chmod(dir, 0o711)) //nolint:gosec // G302: what lies there is for its owner alone
+		if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // G302: what lies there is for its owner alone
+			return err
+		}
 	}
-	for _, dir := range []string{at.sockets, at.temp, at.state} {
-		all = append(all, os.Chown(dir, u.UID, u.GID))
-	}
-	return errors.Join(append(all, show(at.code))...)
+	return show(at.code)
 }
 
 // show lets anybody read the staged program. It stays the host's, so that the plugin

@@ -92,10 +92,10 @@ func TestSandbox(t *testing.T) {
 // A program runs as another user, if the host may make it one.
 func TestUser(t *testing.T) {
 	s := shell(newMark(t), "id -u; id -g; id -G; ulimit -p")
-	s.Sandbox = Sandbox{User: &User{Name: "nobody", UID: 65534, GID: 65534}, Processes: 100}
+	s.Sandbox = Sandbox{User: &User{Name: "somebody", UID: 65533, GID: 65533}, Processes: 100}
 	c, err := Start(s)
 	if os.Getuid() != 0 {
-		if err == nil || !strings.Contains(err.Error(), "user: become nobody: the host must run as root for that") {
+		if err == nil || !strings.Contains(err.Error(), "user: become somebody: the host must run as root for that") {
 			t.Errorf("got %v", err)
 		}
 		return
@@ -104,7 +104,7 @@ func TestUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs := output(t, c)
-	if e := end(t, c); e != (Exit{}) || out != "65534\n65534\n65534\n100\n" {
+	if e := end(t, c); e != (Exit{}) || out != "65533\n65533\n65533\n100\n" {
 		t.Errorf("exit %+v, output %q, stderr %q", e, out, errs)
 	}
 	nothingLeft(t, s.Name)
