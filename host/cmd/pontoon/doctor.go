@@ -48,7 +48,7 @@ func doctorCommand(o *clientOptions) *cobra.Command {
 		Long: "Look at the data directory, the keys, the database, the disk, the clock, dead letters, the port, plugins.yaml, the certificate, the limits that this machine\noffers, and the host if one runs. Changes nothing. Exits with 1 if something does not work.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := slices.Concat(checkData(o.data), checkMasterKey(cmd.Context(), o), checkStorage(cmd.Context(), o.data), checkPlugins(cmd.Context(), &file), checkTLS(&files, time.Now()),
-				[]finding{checkLimits(), checkClock(time.Now)}, checkHost(cmd.Context(), o))
+				[]finding{checkLimits(), checkSandbox(), checkClock(time.Now)}, checkHost(cmd.Context(), o))
 			raw, err := json.Marshal(map[string]any{"checks": found})
 			if err != nil {
 				return fmt.Errorf("encode result: %w", err)
@@ -136,7 +136,7 @@ var kept = []string{sqlite.File, "attachments.key"}
 // user's: a host of the same user could not write it.
 func checkModes(dir string, info fs.FileInfo) []finding {
 	var found []finding
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); mode&0o066 != 0 { // plugins with users of their own pass through
 		found = append(found, finding{checkWarn, "permissions", fmt.Sprintf("%s has mode %o, expected 700: others can look into it", dir, mode)})
 	}
 	for _, name := range kept {
@@ -268,10 +268,10 @@ func checkRunningPlugins(ctx context.Context, c *client) []finding {
 	}
 	var found []finding
 	for _, p := range v.Plugins {
-		f := finding{checkOK, "plugin " + p.Name, p.State + ", memory limited by " + p.LimitBy}
+		f := finding{checkOK, "plugin " + p.Name, p.State + ", " + heldBy(p)}
 		switch p.State {
 		case "running":
-			if p.LimitBy == "none" {
+			if p.LimitBy == "none" || p.Sandbox != string(child.Full) {
 				f.Result = checkWarn
 			}
 		case "disabled":

@@ -74,7 +74,8 @@ type plugin struct {
 // full is the plugin's name: no process of another test has it in its title.
 func (p *pit) full(name string) string { return name + "-" + p.mark }
 
-func (p *pit) path(kind, name string) string { return filepath.Join(p.dir, kind+"-"+name) }
+// path is that of a file which a plugin writes, and may.
+func (p *pit) path(kind, name string) string { return filepath.Join(p.dir, "written", kind+"-"+name) }
 
 func (p *pit) write(plugins ...plugin) { writeFile(p.t, p.file, p.yaml(plugins...)) }
 
@@ -84,6 +85,9 @@ func (p *pit) yaml(plugins ...plugin) string {
 	b.WriteString("plugins:\n")
 	if len(plugins) == 0 {
 		return "plugins: []\n"
+	}
+	if err := os.MkdirAll(filepath.Dir(p.path("", "")), 0o700); err != nil {
+		p.t.Fatal(err)
 	}
 	for _, e := range plugins {
 		program := p.program
@@ -95,6 +99,13 @@ func (p *pit) yaml(plugins ...plugin) string {
 			p.t.Fatal(err)
 		}
 		fmt.Fprintf(&b, "  - name: %s\n    command: %s\n    config: {port_file: %q}\n", p.full(e.name), command, p.path("port", e.name))
+		written := []string{filepath.Dir(p.path("", ""))}
+		for _, arg := range e.args {
+			if file, ok := strings.CutPrefix(arg, "struck="); ok {
+				written = append(written, filepath.Dir(file))
+			}
+		}
+		fmt.Fprintf(&b, "    write: [%s]\n", strings.Join(written, ", "))
 		if !strings.Contains(e.yaml, "restart:") {
 			b.WriteString("    restart: {backoff: 100ms, max_backoff: 200ms, quarantine_after: 3}\n")
 		}

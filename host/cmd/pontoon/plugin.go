@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,9 @@ type pluginView struct {
 	Restarts int        `json:"restarts"`
 	Pinned   bool       `json:"pinned"`
 	LimitBy  string     `json:"limit_by"`
+	Sandbox  string     `json:"sandbox"`
+	Open     []string   `json:"sandbox_open"`
+	User     string     `json:"user"`
 	Health   struct {
 		Attached bool          `json:"attached"`
 		Platform *platformView `json:"platform"`
@@ -54,10 +58,10 @@ func pluginList(o *clientOptions) *cobra.Command {
 				return err
 			}
 			return show(cmd, o, raw, func(w io.Writer, v struct{ Plugins []pluginView }) {
-				fmt.Fprintln(w, "NAME\tPROCESS\tPID\tSINCE\tRESTARTS\tATTACHED\tPLATFORM\tLAST INBOUND\tLAST SENT\tPINNED\tREASON")
+				fmt.Fprintln(w, "NAME\tPROCESS\tPID\tSINCE\tRESTARTS\tATTACHED\tPLATFORM\tLAST INBOUND\tLAST SENT\tPINNED\tSANDBOX\tREASON")
 				for _, p := range v.Plugins {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\t%s\t%s\t%s\t%v\t%s\n", p.Name, p.State, pidText(p.PID), ago(p.Since), p.Restarts, p.Health.Attached,
-						p.Health.Platform.word(), ago(p.Health.LastIn), ago(p.Health.LastSent), p.Pinned, clean(p.Reason))
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%v\t%s\t%s\t%s\t%v\t%s\t%s\n", p.Name, p.State, pidText(p.PID), ago(p.Since), p.Restarts, p.Health.Attached,
+						p.Health.Platform.word(), ago(p.Health.LastIn), ago(p.Health.LastSent), p.Pinned, cmp.Or(p.Sandbox, "–"), clean(p.Reason))
 				}
 			})
 		},

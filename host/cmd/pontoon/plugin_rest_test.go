@@ -369,9 +369,10 @@ func (c *crew) outlivesHost(t *testing.T) {
 	if err := os.Chmod(script, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	read := "read: [" + c.program + "]" // which the script runs
 	c.write(c.talk, c.calm,
-		plugin{name: "fails", mode: "exit3", path: script, yaml: "restart: {backoff: 60s}"},
-		plugin{name: "works", mode: "ok", path: script})
+		plugin{name: "fails", mode: "exit3", path: script, yaml: "restart: {backoff: 60s}\n" + read},
+		plugin{name: "works", mode: "ok", path: script, yaml: read})
 	var gatekeeper sync.WaitGroup
 	defer gatekeeper.Wait()
 	url := c.url

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -183,10 +184,10 @@ func (c *crew) lists(t *testing.T) {
 		t.Fatalf("found %q, expected a clean line for each plugin", table)
 	}
 	for i, e := range c.all() {
-		cells := columns.Split(rows[i+1], 10)
+		cells := columns.Split(rows[i+1], 11)
 		p := c.shown(e.name)
-		if len(cells) != 10 || cells[0] != p.Name || cells[1] != p.State || cells[2] != pidText(p.PID) || cells[5] != fmt.Sprint(p.Health.Attached) ||
-			(cells[6] == "–") != (p.Health.LastIn == nil) || (cells[7] == "–") != (p.Health.LastSent == nil) || cells[8] != fmt.Sprint(p.Pinned) {
+		if len(cells) != 11 || cells[0] != p.Name || cells[1] != p.State || cells[2] != pidText(p.PID) || cells[5] != fmt.Sprint(p.Health.Attached) ||
+			(cells[6] == "–") != (p.Health.LastIn == nil) || (cells[7] == "–") != (p.Health.LastSent == nil) || cells[8] != fmt.Sprint(p.Pinned) || cells[9] != cmp.Or(p.Sandbox, "–") {
 			t.Errorf("line %q, expected %+v", rows[i+1], p)
 		}
 	}
@@ -484,7 +485,7 @@ func (c *crew) doctor(t *testing.T) {
 	for _, f := range v.Checks {
 		found[f.What] = f
 	}
-	if f := found["plugin "+c.full("calm")]; f.Result != checkOK || !strings.HasSuffix(f.Detail, "memory limited by "+c.plugin("calm").LimitBy) {
+	if f := found["plugin "+c.full("calm")]; f.Result != checkOK || !strings.Contains(f.Detail, "sandbox full, as the host's user, memory limited by "+c.plugin("calm").LimitBy) {
 		t.Errorf("of a plugin that runs: %+v", f)
 	}
 	if f := found["plugin "+c.full("broken")]; f.Result != checkFail || !strings.Contains(f.Detail, "quarantined: ") || r.code != 1 {

@@ -39,6 +39,7 @@ import (
 	"github.com/pontoon-bridge/pontoon/host/internal/secrets"
 	"github.com/pontoon-bridge/pontoon/host/internal/socketio"
 	"github.com/pontoon-bridge/pontoon/host/internal/supervisor"
+	"github.com/pontoon-bridge/pontoon/host/internal/supervisor/child"
 )
 
 // drainTimeout bounds how long open requests hold up the end.
@@ -98,6 +99,7 @@ func serveCommand(o *clientOptions) *cobra.Command {
 
 // serve wires the packages together and runs them until ctx ends.
 func serve(ctx context.Context, c config.Serve, cmd *cobra.Command) error {
+	child.Guard() // before there is anything to be seen
 	log := newLog(cmd.ErrOrStderr(), c.Verbose)
 	network, err := openNetwork(ctx, c, log) // first: a host that can't listen leaves nothing behind
 	if err != nil {
@@ -193,11 +195,16 @@ func newLog(out io.Writer, verbose bool) *slog.Logger {
 	return slog.New(logbound.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})))
 }
 
+// privateFiles are the host's own beside its data directory: neither sent, nor
+// readable for plugins.
+func privateFiles(c config.Serve) []string {
+	return slices.DeleteFunc([]string{c.Plugins, c.TLSKey, c.MasterKey.File}, func(name string) bool { return name == "" })
+}
+
 // openFiles opens the attachments, which are reached at url.
 func openFiles(c config.Serve, url string, st *sqlite.Store, log *slog.Logger) (*attach.Store, error) {
-	private := []string{c.Plugins, c.TLSKey, c.MasterKey.File}
 	return attach.Open(c.Data, attach.Options{
-		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: slices.DeleteFunc(private, func(name string) bool { return name == "" }),
+		Base: func() string { return url }, Log: log, Named: st.Named, Files: c.Files, Private: privateFiles(c),
 		Room: func(bytes int64) error { return disk.RoomForFiles(c.Data, bytes) },
 	})
 }
@@ -299,7 +306,7 @@ func newSupervisor(ctx context.Context, c config.Serve, st *sqlite.Store, h *hub
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
 	return supervisor.New(supervisor.Options{
-		Store: st, Hub: h, Slots: slots, Load: loader(ctx, c, st), Self: self, Data: c.Data, Version: version,
+		Store: st, Hub: h, Slots: slots, Load: loader(ctx, c, st), Self: self, Data: c.Data, Private: privateFiles(c), Files: c.Files, Version: version,
 		RequireSums: c.RequireChecksums, NoShim: c.NoShim, Log: log,
 		OnState: h.Events.PluginState,
 	})

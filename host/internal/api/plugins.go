@@ -56,21 +56,27 @@ type pluginsFile interface {
 
 // Plugin is one adapter of plugins.yaml, its process and its channel.
 type Plugin struct {
-	Name        string   `json:"name"`
-	State       string   `json:"state" enum:"disabled,starting,running,backoff,quarantined,stopping"`
-	Reason      string   `json:"reason" doc:"Why it is not running, or last was not"`
-	Since       Time     `json:"since" doc:"When the state began"`
-	PID         int      `json:"pid" doc:"0 = no process"`
-	Restarts    int      `json:"restarts" doc:"Since the host started"`
-	NextStartAt *Time    `json:"next_start_at" nullable:"true"`
-	Command     []string `json:"command" doc:"As the file has it: nothing filled in"`
-	Pinned      bool     `json:"pinned" doc:"Whether the file has its sha256"`
-	SHA256      string   `json:"sha256" doc:"Of what runs, or ran last, if pinned"`
-	MemoryLimit int64    `json:"memory_limit" doc:"Bytes"`
-	LimitBy     string   `json:"limit_by" doc:"What enforces the limit: cgroup, rlimit or none; empty = it never ran"`
-	Source      string   `json:"source" doc:"FILE:LINE of its entry"`
-	ChannelID   string   `json:"channel_id" doc:"Empty while it has none"`
-	Health      Health   `json:"health"`
+	Name          string   `json:"name"`
+	State         string   `json:"state" enum:"disabled,starting,running,backoff,quarantined,stopping"`
+	Reason        string   `json:"reason" doc:"Why it is not running, or last was not"`
+	Since         Time     `json:"since" doc:"When the state began"`
+	PID           int      `json:"pid" doc:"0 = no process"`
+	Restarts      int      `json:"restarts" doc:"Since the host started"`
+	NextStartAt   *Time    `json:"next_start_at" nullable:"true"`
+	Command       []string `json:"command" doc:"As the file has it: nothing filled in"`
+	Pinned        bool     `json:"pinned" doc:"Whether the file has its sha256"`
+	SHA256        string   `json:"sha256" doc:"Of what runs, or ran last, if pinned"`
+	MemoryLimit   int64    `json:"memory_limit" doc:"Bytes"`
+	LimitBy       string   `json:"limit_by" doc:"What enforces the limit: cgroup, rlimit or none; empty = it never ran"`
+	ProcessLimit  int      `json:"process_limit" doc:"Processes and threads"`
+	Sandbox       string   `json:"sandbox" doc:"How tight it is: full, partial, none (the kernel has no Landlock), off; empty = it never ran"`
+	SandboxWanted string   `json:"sandbox_wanted" enum:"auto,require,off" doc:"What its entry says"`
+	SandboxOpen   []string `json:"sandbox_open" doc:"What the sandbox leaves open"`
+	Landlock      int      `json:"landlock" doc:"Version of the kernel's Landlock that keeps it; 0 = none"`
+	User          string   `json:"user" doc:"Whom it runs as; empty = the host's user"`
+	Source        string   `json:"source" doc:"FILE:LINE of its entry"`
+	ChannelID     string   `json:"channel_id" doc:"Empty while it has none"`
+	Health        Health   `json:"health"`
 }
 
 type pluginList struct {
@@ -123,7 +129,8 @@ func (s *server) showPlugin(ctx context.Context, st plugin.Status) (Plugin, erro
 	p := Plugin{
 		Name: st.Name, State: string(st.State), Reason: st.Reason, Since: timeOf(st.Since), PID: st.Pid, Restarts: st.Restarts,
 		NextStartAt: when(st.NextStart), Command: orEmpty(st.Command), Pinned: st.Pinned, SHA256: st.SHA256,
-		MemoryLimit: st.Memory, LimitBy: st.LimitBy, Source: st.Source,
+		MemoryLimit: st.Memory, LimitBy: st.LimitBy, ProcessLimit: st.Processes, Source: st.Source,
+		Sandbox: st.Sandbox, SandboxWanted: st.Wanted, SandboxOpen: orEmpty(st.Open), Landlock: st.Landlock, User: st.User,
 	}
 	row, err := s.Store.Channel(ctx, st.Name)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && row.Kind != plugin.Kind {

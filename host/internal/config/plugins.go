@@ -17,6 +17,7 @@ type Plugin struct {
 	Config  json.RawMessage // a JSON object, ${…} filled in; nil = none. May hold secrets: never log it
 	Restart Restart
 	Limits  Limits
+	Sandbox Sandbox
 	Policy  PluginPolicy
 
 	Secrets []string // names of the secret store that Config uses
@@ -37,7 +38,8 @@ type Restart struct {
 
 // Limits bound what a plugin may use.
 type Limits struct {
-	Memory int64 // bytes
+	Memory    int64 // bytes
+	Processes int   // and threads
 }
 
 // PluginPolicy is what the entry says of its channel; nil = the channel keeps
@@ -56,6 +58,9 @@ const OwnBinary = "pontoon"
 // taking a small machine down.
 const DefaultMemory int64 = 1 << 30
 
+// DefaultProcesses is far more than an adapter needs; a browser has 200.
+const DefaultProcesses = 512
+
 // DefaultRestart is that of an entry that says nothing.
 func DefaultRestart() Restart {
 	return Restart{Backoff: time.Second, MaxBackoff: time.Minute, QuarantineAfter: 5}
@@ -66,7 +71,7 @@ func DefaultRestart() Restart {
 // does not change while it runs.
 func (p Plugin) SameProcess(o Plugin) bool {
 	return p.Name == o.Name && p.SHA256 == o.SHA256 && p.Lookup == o.Lookup && p.Dir == o.Dir &&
-		p.Restart == o.Restart && p.Limits == o.Limits &&
+		p.Restart == o.Restart && p.Limits == o.Limits && p.Sandbox.equal(o.Sandbox) &&
 		slices.Equal(p.Command, o.Command) && slices.Equal(p.Env, o.Env) && bytes.Equal(p.Config, o.Config)
 }
 

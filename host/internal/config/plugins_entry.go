@@ -30,13 +30,17 @@ const (
 
 	minMemory = 16 << 20 // no runtime starts in less
 	maxMemory = 1 << 40  // more is a slip
+
+	minProcesses = 8 // a Go program has as many threads at its start
+	maxProcesses = 100_000
 )
 
 // plugin reads one entry, and returns where its name is.
 func (l *loader) plugin(v value) (Plugin, position) {
 	p := Plugin{
-		Enabled: true, Restart: DefaultRestart(), Limits: Limits{Memory: DefaultMemory},
-		Dir: l.dir, Source: fmt.Sprintf("%s:%d", l.file, v.line),
+		Enabled: true, Restart: DefaultRestart(), Limits: Limits{Memory: DefaultMemory, Processes: DefaultProcesses},
+		Sandbox: Sandbox{Mode: SandboxAuto},
+		Dir:     l.dir, Source: fmt.Sprintf("%s:%d", l.file, v.line),
 	}
 	l.left, l.secrets, l.hidden = maxFilled, nil, nil
 	found := l.fields(v, []field{
@@ -58,6 +62,11 @@ func (l *loader) plugin(v value) (Plugin, position) {
 		}},
 		{"config", func(v value) { l.config(v, &p) }},
 		{"env", func(v value) { l.env(v, &p) }},
+		{"sandbox", func(v value) { l.sandbox(v, &p.Sandbox.Mode) }},
+		{"read", func(v value) { l.paths(v, &p.Sandbox.Read) }},
+		{"write", func(v value) { l.paths(v, &p.Sandbox.Write) }},
+		{"connect", func(v value) { l.connect(v, &p.Sandbox.Connect) }},
+		{"user", func(v value) { l.user(v, &p.Sandbox.User) }},
 		{"restart", func(v value) { l.restart(v, &p.Restart) }},
 		{"limits", func(v value) { l.limits(v, &p.Limits) }},
 	})
@@ -66,6 +75,7 @@ func (l *loader) plugin(v value) (Plugin, position) {
 			l.report(v.position, fmt.Sprintf("found a plugin without %s, which every plugin needs", key))
 		}
 	}
+	l.sandboxed(p, found)
 	p.Secrets, p.Hidden = l.secrets, l.hidden
 	return p, found["name"]
 }
@@ -313,7 +323,10 @@ func (l *loader) count(v value, dst *int, least, most int) bool {
 
 func (l *loader) limits(v value, limits *Limits) {
 	if v.kind != null {
-		l.fields(v, []field{{"memory", func(v value) { l.memory(v, &limits.Memory) }}})
+		l.fields(v, []field{
+			{"memory", func(v value) { l.memory(v, &limits.Memory) }},
+			{"processes", func(v value) { l.count(v, &limits.Processes, minProcesses, maxProcesses) }},
+		})
 	}
 }
 

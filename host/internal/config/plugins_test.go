@@ -242,7 +242,7 @@ func TestSameProcess(t *testing.T) {
 		agent := "echo"
 		return Plugin{
 			Name: "a", Command: []string{"/x", "y"}, SHA256: "s", Enabled: true, Env: []string{"A"}, Config: json.RawMessage(`{}`),
-			Restart: DefaultRestart(), Limits: Limits{1}, Policy: PluginPolicy{Agent: &agent}, Dir: "/d", Source: "f:1",
+			Restart: DefaultRestart(), Limits: Limits{Memory: 1}, Policy: PluginPolicy{Agent: &agent}, Dir: "/d", Source: "f:1",
 		}
 	}
 	other, yes := "other", true
@@ -251,6 +251,10 @@ func TestSameProcess(t *testing.T) {
 		same, equal bool
 	}{
 		"nothing":    {func(*Plugin) {}, true, true},
+		"sandbox":    {func(p *Plugin) { p.Sandbox.Mode = SandboxOff }, false, false},
+		"read":       {func(p *Plugin) { p.Sandbox.Read = []string{"/x"} }, false, false},
+		"no port":    {func(p *Plugin) { p.Sandbox.Connect = []uint16{} }, false, false},
+		"user":       {func(p *Plugin) { p.Sandbox.User = "x" }, false, false},
 		"source":     {func(p *Plugin) { p.Source = "f:2" }, true, true},
 		"written":    {func(p *Plugin) { p.Written = []string{"${X}"} }, true, true},
 		"enabled":    {func(p *Plugin) { p.Enabled = false }, true, false},

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pontoon-bridge/pontoon/host/internal/api"
 )
@@ -49,6 +50,26 @@ func pluginCondition(p api.Plugin) condition {
 		return condition{fault, "quarantined", or(p.Reason, "It failed too often.")}
 	}
 	return condition{idle, p.State, p.Reason}
+}
+
+// sandboxed says how tight a plugin's sandbox is.
+func sandboxed(p api.Plugin) condition {
+	open := ""
+	if len(p.SandboxOpen) > 0 {
+		open = " Open are " + strings.Join(p.SandboxOpen, ", ") + "."
+	}
+	by := "Landlock " + strconv.Itoa(p.Landlock)
+	switch p.Sandbox {
+	case "full":
+		return condition{good, "full", "By " + by + "." + open}
+	case "partial":
+		return condition{warning, "partial", by + " of this kernel is too old for some of it." + open}
+	case "none":
+		return condition{fault, "none", "This kernel has no Landlock." + open}
+	case "off":
+		return condition{warning, "off", "plugins.yaml says so." + open}
+	}
+	return condition{idle, "not known", "It never ran."}
 }
 
 func (c *console) listPlugins(w http.ResponseWriter, r *http.Request) error {

@@ -36,11 +36,17 @@ type Status struct {
 	Restarts  int       // since the host started
 	NextStart time.Time // while in Backoff
 	Command   []string
-	Pinned    bool   // sha256 is given
-	SHA256    string // of what runs or ran last, if pinned
-	Memory    int64  // limit in bytes
-	LimitBy   string // what enforces it: "cgroup", "rlimit", "none"; "" = it never ran
-	Source    string // FILE:LINE in plugins.yaml
+	Pinned    bool     // sha256 is given
+	SHA256    string   // of what runs or ran last, if pinned
+	Memory    int64    // limit in bytes
+	LimitBy   string   // what enforces it: "cgroup", "rlimit", "none"; "" = it never ran
+	Sandbox   string   // "full", "partial", "none" or "off"; "" = it never ran
+	Wanted    string   // what its entry says of that: "auto", "require" or "off"
+	Landlock  int      // version of the kernel's Landlock that it is kept by; 0 = none
+	Open      []string // what the sandbox leaves open, for people
+	User      string   // whom it runs as; "" = the host's user
+	Processes int      // limit of processes and threads
+	Source    string   // FILE:LINE in plugins.yaml
 }
 
 // Line is one line that a plugin wrote.

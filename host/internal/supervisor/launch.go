@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"os"
 	"os/exec"
 	"runtime/debug"
 	"time"
@@ -117,6 +118,11 @@ func newClient(p *process, certificate tls.Certificate, timeout time.Duration) *
 			p.env = append(p.env, cmd.Env...)
 			p.env = append(p.env, "PLUGIN_CLIENT_CERT="+string(pemText))
 			p.dir = dir
+			if u := p.owner; u != nil && u.UID != os.Getuid() {
+				if err := os.Chown(dir, u.UID, u.GID); err != nil {
+					return nil, fmt.Errorf("directory of its socket: %w", err)
+				}
+			}
 			return p, nil
 		},
 	})

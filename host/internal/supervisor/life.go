@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -77,28 +76,37 @@ func (v *service) begin(wish int) {
 // start brings the process to where it serves and is configured.
 func (l *life) start(ctx context.Context) error {
 	s, p := l.sup, l.order.plugin
-	code, sockets := filepath.Join(l.dir, "c"), filepath.Join(l.dir, "s")
-	for _, dir := range []string{code, sockets} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return fmt.Errorf("make directory: %w", err)
-		}
+	at, err := s.makePlaces(l.dir, p.Name)
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
 	}
-	prog, err := program.Stage(p, s.Self, code, s.RequireSums)
+	prog, err := program.Stage(p, s.Self, at.code, s.RequireSums)
 	if err != nil {
 		return &programError{err}
 	}
-	l.process = newProcess(l.logs, sockets, environment(p.Env), func(env []string) (*child.Child, error) {
+	box, err := s.sandbox(p, prog, at)
+	if err != nil {
+		return &programError{err}
+	}
+	if err := s.give(at, box.User); err != nil {
+		return &programError{fmt.Errorf("user: hand over to %s, for which the host must run as root: %w", box.User.Name, err)}
+	}
+	l.process = newProcess(l.logs, at.sockets, environment(p.Env, at), func(env []string) (*child.Child, error) {
 		c, err := child.Start(child.Spec{
 			Path: prog.Path, Args: prog.Args, Dir: prog.Dir, Env: env, Memory: p.Limits.Memory, Name: p.Name,
-			Group: s.group, NoShim: s.NoShim,
+			Group: s.group, NoShim: s.NoShim, Sandbox: box,
 		})
 		if err != nil {
 			return nil, err
 		}
 		l.logs.note(fmt.Sprintf("started as process %d", c.Pid))
-		l.set(func(st *plugin.Status) { st.Pid, st.LimitBy, st.SHA256 = c.Pid, c.LimitBy, prog.Sum })
+		l.set(func(st *plugin.Status) {
+			st.Pid, st.SHA256, st.LimitBy = c.Pid, prog.Sum, c.Held.LimitBy
+			st.Sandbox, st.Landlock, st.Open = string(c.Held.Sandbox), c.Held.Landlock, c.Held.Open
+		})
 		return c, nil
 	})
+	l.process.owner = box.User
 	ctx, cancel := within(ctx, s.Timing.Start)
 	defer cancel()
 	defer l.whenWished(func() { cancel() })()
@@ -148,17 +156,6 @@ func (l *life) whenWished(fn func()) (stop func()) {
 		close(done)
 		wg.Wait()
 	}
-}
-
-// environment is what the entry names of ours.
-func environment(names []string) []string {
-	var env []string
-	for _, name := range names {
-		if value, ok := os.LookupEnv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
 }
 
 // serve holds the plugin's stream and watches its health, until one of them

@@ -27,7 +27,8 @@ var errKilled = errors.New("killed before it was started")
 type process struct {
 	start    func(env []string) (*child.Child, error)
 	env      []string
-	dir      string // of its socket
+	dir      string      // of its socket
+	owner    *child.User // of that; nil = the host's
 	versions []int
 	logs     *logs
 

@@ -122,7 +122,8 @@ func (v *service) show() plugin.Status {
 func (v *service) filled() plugin.Status {
 	st, p := v.status, v.plugin
 	st.Name, st.Command, st.Source = p.Name, p.Written, p.Source
-	st.Pinned, st.Memory = p.SHA256 != "", p.Limits.Memory
+	st.Pinned, st.Memory, st.Processes = p.SHA256 != "", p.Limits.Memory, p.Limits.Processes
+	st.Wanted, st.User = string(p.Sandbox.Mode), p.Sandbox.User
 	return st
 }
 

@@ -45,7 +45,7 @@ var DefaultTiming = Timing{
 	Grace: 8 * time.Second, Window: 10 * time.Minute, Settled: time.Minute,
 }
 
-// Options of a supervisor. All but Timing, OnState, RequireSums and NoShim are needed.
+// Options of a supervisor. All but Private, Files, Timing, OnState, RequireSums and NoShim are needed.
 type Options struct {
 	Store       Ledger
 	Hub         *hub.Hub
@@ -53,6 +53,8 @@ type Options struct {
 	Load        func() ([]config.Plugin, error) // reads plugins.yaml
 	Self        string                          // path of the host's own binary
 	Data        string                          // the host's data directory, which is its alone
+	Private     []string                        // files beside it that are the host's alone, such as keys
+	Files       []string                        // directories whose files may be sent by their paths: every plugin may read them
 	Version     string
 	RequireSums bool
 	NoShim      bool // run plugins as on systems where there is no shim
@@ -65,6 +67,7 @@ type Options struct {
 type Supervisor struct {
 	Options
 	tree  *suture.Supervisor
+	data  string // Data, absolute
 	run   string // directory of what the plugins run from
 	group string // names what is of this data directory's hosts
 
@@ -88,7 +91,7 @@ func New(o Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	s.group = groupOf(data)
+	s.data, s.group = data, groupOf(data)
 	if s.run, err = runDir(data, s.group); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,6 @@ const (
 	// hostCgroup is where the host moves itself: cgroup v2 wants processes only
 	// in leaves once controllers are given to children.
 	hostCgroup = cgroupPrefix + "host"
-	// maxPids bounds processes and threads of one plugin; a browser has 200.
-	maxPids = 512
 	// removeLimit is how long a cgroup may stay busy after its last process.
 	removeLimit = 100 * time.Millisecond
 )
@@ -54,7 +52,7 @@ func newCgroup(s Spec) string {
 	if err != nil {
 		return ""
 	}
-	if limitCgroup(dir, s.Memory) != nil {
+	if limitCgroup(dir, s.Memory, s.Sandbox.Processes) != nil {
 		removeCgroup(dir)
 		return ""
 	}
@@ -186,7 +184,7 @@ func makeCgroup(base, group, name string) (string, error) {
 	return os.MkdirTemp(base, cgroupPrefix+label(group)+"-"+label(name)+"-")
 }
 
-func limitCgroup(dir string, memory int64) error {
+func limitCgroup(dir string, memory int64, processes int) error {
 	if memory > 0 {
 		if err := writeTo(dir+"/memory.max", strconv.FormatInt(memory, 10)); err != nil {
 			return err
@@ -194,7 +192,9 @@ func limitCgroup(dir string, memory int64) error {
 		_ = writeTo(dir+"/memory.swap.max", "0")  // not there without swap
 		_ = writeTo(dir+"/memory.oom.group", "1") // half a plugin is worse than none
 	}
-	_ = writeTo(dir+"/pids.max", strconv.Itoa(maxPids)) // not there without the controller
+	if processes > 0 {
+		_ = writeTo(dir+"/pids.max", strconv.Itoa(processes)) // not there without the controller
+	}
 	return nil
 }
 

@@ -83,8 +83,8 @@ func TestCgroupOfPlugin(t *testing.T) {
 	}
 	by, why := Limiter()
 	inOwn := strings.Contains(string(membership), "/pontoon-test-TestCgroupOfPlugin")
-	if inOwn != (by == "cgroup") || c.LimitBy != by || (why == "") != (by == "cgroup") {
-		t.Errorf("limited by %s, announced %s (%s), member of %s", c.LimitBy, by, why, membership)
+	if inOwn != (by == "cgroup") || c.Held.LimitBy != by || (why == "") != (by == "cgroup") {
+		t.Errorf("limited by %s, announced %s (%s), member of %s", c.Held.LimitBy, by, why, membership)
 	}
 	t.Logf("%s (%s)", by, why)
 	dir := c.proc.(*shimmed).cgroup

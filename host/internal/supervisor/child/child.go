@@ -2,8 +2,8 @@
 // of it outlives the host: through a small parent of its own, the shim.
 //
 // On Linux Start runs the host's own binary again as the shim. The shim starts
-// the program, adopts what the program leaves behind, and kills all of it when
-// the program ends, when it is told to, or when the host is gone, which it sees
+// the program, in a sandbox, adopts what the program leaves behind, and kills all of it
+// when the program ends, when it is told to, or when the host is gone, which it sees
 // by the end of its control socket. Elsewhere there is no shim: only the
 // program's process group is killed, and the SDK watches its parent.
 package child
@@ -42,14 +42,16 @@ type Spec struct {
 	Name   string   // of the plugin, for the process list and the cgroup
 	Group  string   // of the host's data directory: letters and digits, for Sweep; may be ""
 	NoShim bool     // run it as on systems without a shim: its group dies at its end, nothing else is promised
+
+	Sandbox Sandbox
 }
 
 // Child is a started program.
 type Child struct {
-	Pid     int      // the program's own
-	Stdout  *os.File // read ends of its pipes; the caller reads and closes them
-	Stderr  *os.File
-	LimitBy string // what enforces Spec.Memory: "cgroup", "rlimit" or "none"
+	Pid    int      // the program's own
+	Stdout *os.File // read ends of its pipes; the caller reads and closes them
+	Stderr *os.File
+	Held   Held // what keeps it from what
 
 	proc process
 	done chan struct{}

@@ -202,11 +202,11 @@ func TestWhatTheProgramGets(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, out)
 		}
 	}
-	if by, why := Limiter(); by != c.LimitBy {
-		t.Errorf("limited by %s, announced %s (%s)", c.LimitBy, by, why)
+	if by, why := Limiter(); by != c.Held.LimitBy {
+		t.Errorf("limited by %s, announced %s (%s)", c.Held.LimitBy, by, why)
 	}
-	if limited := strings.Contains(out, fmt.Sprintf("data %d %d\n", s.Memory, s.Memory)); limited != (c.LimitBy == "rlimit") {
-		t.Errorf("limited by %s:\n%s", c.LimitBy, out)
+	if limited := strings.Contains(out, fmt.Sprintf("data %d %d\n", s.Memory, s.Memory)); limited != (c.Held.LimitBy == "rlimit") {
+		t.Errorf("limited by %s:\n%s", c.Held.LimitBy, out)
 	}
 }
 

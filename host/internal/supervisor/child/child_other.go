@@ -24,3 +24,12 @@ func Limiter() (by, why string) { return "none", "memory limits need Linux" }
 
 // Sweep removes what hosts of this group left behind; here nothing can be.
 func Sweep(string) error { return nil }
+
+// landlockABI is the version of the kernel's Landlock; here there is none.
+func landlockABI() int { return 0 }
+
+// filters reports whether system calls are filtered; here none are.
+const filters = false
+
+// Guard keeps other processes of this user from looking into this one; here it can't.
+func Guard() {}

@@ -3,6 +3,7 @@ package child
 import (
 	"encoding/json"
 	"os"
+	"syscall"
 )
 
 // What host and shim say to each other over the control socket: JSON values, one
@@ -17,6 +18,20 @@ type launch struct {
 	Dir    []byte
 	Memory int64  // bytes; 0 = no limit
 	Cgroup string // of the plugin's own, with its limits set; "" = none
+
+	Sandbox     Sandbox // without its paths, which are these
+	Read, Write [][]byte
+	Shim        int // pid of the shim, in what it hands on
+}
+
+// newLaunch is what the shim of a program is told.
+func newLaunch(s Spec, cgroup string) launch {
+	l := launch{
+		Path: []byte(s.Path), Args: byteSlices(s.Args), Env: byteSlices(s.Env), Dir: []byte(s.Dir),
+		Memory: s.Memory, Cgroup: cgroup, Sandbox: s.Sandbox, Read: byteSlices(s.Sandbox.Read), Write: byteSlices(s.Sandbox.Write),
+	}
+	l.Sandbox.Read, l.Sandbox.Write = nil, nil
+	return l
 }
 
 // An order is what the host wants done.
@@ -36,12 +51,33 @@ type report struct {
 }
 
 type started struct {
-	Pid     int
-	LimitBy string
+	Pid  int
+	Held Held
 }
 
+// refusal is why there is no program.
 type refusal struct {
-	Errno int
+	Errno int    // 0 = the system did not say no
+	What  string // was refused; "" = the program's execution
+}
+
+// Error implements error.
+func (r *refusal) Error() string {
+	switch {
+	case r.Errno == 0:
+		return r.What
+	case r.What == "":
+		return syscall.Errno(r.Errno).Error()
+	}
+	return r.What + ": " + syscall.Errno(r.Errno).Error()
+}
+
+// Unwrap makes errors.Is know the system's error.
+func (r *refusal) Unwrap() error {
+	if r.Errno == 0 {
+		return nil
+	}
+	return syscall.Errno(r.Errno)
 }
 
 type ended struct {

@@ -39,10 +39,10 @@ func TestMemory(t *testing.T) {
 			if test.limit == 0 {
 				want = "none"
 			}
-			if c.LimitBy != want {
-				t.Errorf("limited by %s, want %s", c.LimitBy, want)
+			if c.Held.LimitBy != want {
+				t.Errorf("limited by %s, want %s", c.Held.LimitBy, want)
 			}
-			t.Logf("limited by %s: exit %+v", c.LimitBy, e)
+			t.Logf("limited by %s: exit %+v", c.Held.LimitBy, e)
 		})
 	}
 }

@@ -17,6 +17,12 @@ type plain struct {
 
 // startPlain runs the program as a direct child of the host.
 func startPlain(s Spec) (*Child, error) {
+	if err := s.Sandbox.check(0); err != nil {
+		return nil, err
+	}
+	if s.Sandbox.User != nil {
+		return nil, errors.New("user: only the shim can become another, and there is none here")
+	}
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -38,7 +44,7 @@ func startPlain(s Spec) (*Child, error) {
 		return nil, errors.Join(err, outRead.Close(), errRead.Close())
 	}
 	c := &Child{
-		Pid: p.cmd.Process.Pid, Stdout: outRead, Stderr: errRead, LimitBy: "none",
+		Pid: p.cmd.Process.Pid, Stdout: outRead, Stderr: errRead, Held: Held{LimitBy: "none", Sandbox: s.Sandbox.strength(0), Open: s.Sandbox.open(0)},
 		proc: p, done: make(chan struct{}),
 	}
 	go p.wait(c)

@@ -27,10 +27,12 @@ const (
 	hangLimit = 500 * time.Millisecond
 )
 
-// IsShim reports whether this process was started as a shim; if so main must
-// call Shim at once and exit with what it returns.
-func IsShim() bool {
-	if len(os.Args) != 1 || !strings.HasPrefix(os.Args[0], shimTitle) {
+// IsShim reports whether this process was started as a shim, or as what becomes a
+// program; if so main must call Shim at once and exit with what it returns.
+func IsShim() bool { return startedAs(shimTitle) || startedAs(boxTitle) }
+
+func startedAs(title string) bool {
+	if len(os.Args) != 1 || !strings.HasPrefix(os.Args[0], title) {
 		return false
 	}
 	var s unix.Stat_t
@@ -49,8 +51,11 @@ type shim struct {
 	status  syscall.WaitStatus
 }
 
-// Shim is the whole life of the shim.
+// Shim is the whole life of the shim, or of what becomes a program.
 func Shim() int {
+	if startedAs(boxTitle) {
+		return box()
+	}
 	runtime.LockOSThread()
 	closeOnExec()
 	// Caught signals are dropped here and back at their default in the program;
@@ -60,6 +65,7 @@ func Shim() int {
 	signal.Notify(s.child, syscall.SIGCHLD)
 	syscall.Umask(0o077)
 	_ = os.WriteFile("/proc/self/comm", []byte("pontoon-shim"), 0) // for top; else it would be "exe"
+	Guard()                                                        // behind that, which it would refuse
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return s.refuse(err)
 	}
@@ -71,7 +77,7 @@ func Shim() int {
 	s.cgroup = l.Cgroup
 	running := make(chan struct{})
 	go s.listen(from, running)
-	began, err := spawn(l, outFD, errFD)
+	began, err := spawn(l, strings.TrimPrefix(os.Args[0], shimTitle), outFD, errFD)
 	close(running)
 	_ = unix.Close(outFD) // the program alone holds them from here on
 	_ = unix.Close(errFD)
@@ -103,11 +109,16 @@ func closeOnExec() {
 
 // refuse tells why there is no program.
 func (s *shim) refuse(err error) int {
-	var no syscall.Errno
-	if !errors.As(err, &no) {
-		no = syscall.EIO
+	var no *refusal
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &no):
+	case errors.As(err, &errno):
+		no = &refusal{Errno: int(errno)}
+	default:
+		no = &refusal{What: err.Error()}
 	}
-	_ = send(s.control, report{Refused: &refusal{Errno: int(no)}})
+	_ = send(s.control, report{Refused: no})
 	return 1
 }
 

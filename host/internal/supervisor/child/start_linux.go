@@ -77,7 +77,7 @@ func startShim(s Spec, within time.Duration) (*Child, error) {
 		return nil, err
 	}
 	h.pid = began.Pid
-	c := &Child{Pid: began.Pid, Stdout: f.outRead, Stderr: f.errRead, LimitBy: began.LimitBy, proc: h, done: make(chan struct{})}
+	c := &Child{Pid: began.Pid, Stdout: f.outRead, Stderr: f.errRead, Held: began.Held, proc: h, done: make(chan struct{})}
 	go h.watch(c)
 	return c, nil
 }
@@ -91,12 +91,8 @@ func (h *shimmed) launch(s Spec, deadline time.Time) (*started, error) {
 	if err := h.control.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
-	l := launch{
-		Path: []byte(s.Path), Args: byteSlices(s.Args), Env: byteSlices(s.Env), Dir: []byte(s.Dir),
-		Memory: s.Memory, Cgroup: h.cgroup,
-	}
 	var r report
-	err := send(h.control, l)
+	err := send(h.control, newLaunch(s, h.cgroup))
 	if err == nil {
 		err = h.from.Decode(&r)
 	}
@@ -111,7 +107,7 @@ func (h *shimmed) launch(s Spec, deadline time.Time) (*started, error) {
 		} else if !info.IsDir() {
 			return nil, fmt.Errorf("working directory %s: %w", s.Dir, syscall.ENOTDIR)
 		}
-		return nil, syscall.Errno(r.Refused.Errno)
+		return nil, r.Refused
 	case r.Started == nil:
 		return nil, errors.New("its shim gave no account of the start")
 	}

@@ -4,6 +4,8 @@
 // survive. Tests alone run it.
 //
 //	hostile MODE [struck=FILE] [once] [elsewhere=HOST:PORT] [megabytes=N] [mark=TEXT]
+//	hostile escape data=DIR neighbour=PLUGIN outside=DIR abstract=NAME socket=PATH setuid=PROGRAM elsewhere=HOST:PORT
+//	hostile without-landlock PROGRAM [ARGUMENT…]
 //
 // struck is the file that notes when it first misbehaved, as Unix nanoseconds;
 // FILE.done is there once it has done what it wanted and lives.
@@ -31,6 +33,9 @@ type options struct {
 	elsewhere string
 	megabytes int
 	mark      string
+
+	// What mode escape is told of the host.
+	data, neighbour, outside, abstract, socket, setuid string
 }
 
 func main() {
@@ -38,21 +43,24 @@ func main() {
 		fmt.Fprintln(os.Stderr, "hostile: found no MODE, expected one of", modes())
 		os.Exit(2)
 	}
+	if os.Args[1] == "without-landlock" {
+		os.Exit(withoutLandlock(os.Args[2:]))
+	}
 	o := options{mode: os.Args[1], megabytes: 100}
+	told := map[string]*string{
+		"struck": &o.struck, "elsewhere": &o.elsewhere, "mark": &o.mark, "data": &o.data, "neighbour": &o.neighbour,
+		"outside": &o.outside, "abstract": &o.abstract, "socket": &o.socket, "setuid": &o.setuid,
+	}
 	once := false
 	for _, arg := range os.Args[2:] {
 		name, value, _ := strings.Cut(arg, "=")
-		switch name {
-		case "struck":
-			o.struck = value
-		case "once":
+		switch {
+		case told[name] != nil:
+			*told[name] = value
+		case name == "once":
 			once = true
-		case "elsewhere":
-			o.elsewhere = value
-		case "megabytes":
+		case name == "megabytes":
 			o.megabytes, _ = strconv.Atoi(value) // 0 = no flood: the test will notice
-		case "mark":
-			o.mark = value
 		default:
 			fmt.Fprintf(os.Stderr, "hostile: found argument %q\n", arg)
 			os.Exit(2)
@@ -137,8 +145,11 @@ func modes() []string {
 
 // beginnings never get as far as to serve, or begin with something else.
 var beginnings = map[string]func(options) int{
-	"exit0": func(o options) int { o.strike(); return 0 },
-	"exit3": func(o options) int { o.strike(); return 3 },
+	"privileges": privileges,
+	"read":       readKey,
+	"hoard":      hoard,
+	"exit0":      func(o options) int { o.strike(); return 0 },
+	"exit3":      func(o options) int { o.strike(); return 3 },
 	"panic-at-start": func(o options) int {
 		o.strike()
 		panic("hostile: panics at start")

@@ -13,8 +13,9 @@ import (
 
 // sideShows misbehave beside an adapter that serves.
 var sideShows = map[string]func(options){
-	"ok":    func(options) {},
-	"panic": func(options) { panic("hostile: panics while it serves") },
+	"ok":     func(options) {},
+	"escape": escape,
+	"panic":  func(options) { panic("hostile: panics while it serves") },
 	"exit-later": func(options) {
 		os.Exit(4)
 	},
