@@ -90,7 +90,7 @@ var toAdapterV11 = map[string]*Outbound{
 		Cursor: "offset=17",
 	}},
 	"v11_register_ack_warnings": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{OK: true, Protocol: "1.1", Capabilities: []string{"text"}, Warnings: []string{
-		Typo{"capabilites", "capabilities"}.String()}}},
+		Typo{"capabilitie", "capabilities"}.String()}}},
 	"v11_register_ack_min": {Frame: Frame{Type: TypeRegisterAck}, Ack: &RegisterAck{OK: true, Protocol: "1.1", Capabilities: []string{"text"}}},
 	"v11_message_ack":      {Frame: Frame{Type: TypeMessageAck}, MessageAck: &MessageAck{MessageID: "tg-1", OK: true}},
 	"v11_message_ack_failed": {Frame: Frame{Type: TypeMessageAck},

@@ -112,10 +112,10 @@ func TestTyposAreTold(t *testing.T) {
 	h := hosttest.Start(t)
 	row := h.Channel("c")
 	c := h.Dial(t, hosttest.Credentials{})
-	c.Send(hosttest.RegisterFrame11(row, "", `"capabilites":["card"]`, `"profile":{"max_txt":100}`))
+	c.Send(hosttest.RegisterFrame11(row, "", `"capabilitie":["card"]`, `"profile":{"max_txt":100}`))
 	var ack wire.RegisterAck
 	c.Read(&ack)
-	want := []string{wire.Typo{Found: "capabilites", Meant: "capabilities"}.String(), wire.Typo{Found: "profile.max_txt", Meant: "profile.max_text"}.String()}
+	want := []string{wire.Typo{Found: "capabilitie", Meant: "capabilities"}.String(), wire.Typo{Found: "profile.max_txt", Meant: "profile.max_text"}.String()}
 	if !ack.OK || !slices.Equal(ack.Warnings, want) {
 		t.Errorf("acknowledged with %+v, want the warnings %q", ack, want)
 	}

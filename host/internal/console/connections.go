@@ -56,10 +56,10 @@ func (c *console) showConnections(w http.ResponseWriter, r *http.Request) error 
 
 // toneOf is how a line of the history looks.
 func toneOf(c api.Connection) tone {
-	switch {
-	case c.What == "refused":
+	switch c.What {
+	case "refused":
 		return fault
-	case c.What == "left":
+	case "left":
 		return idle
 	}
 	return good
