@@ -318,7 +318,7 @@ func TestCLICleansWhatUsersWrote(t *testing.T) {
 	p.next("register_ack")
 	p.send(frame{"type": "message", "conversation_id": "room" + evil, "session_key": evil, "user_id": "u" + evil, "user_name": "name" + evil, "text": "text" + evil})
 	p.next("send")
-	for args, count := range map[string]int{"messages c": 2, "adapters": 2, "channel list": 3, "channel show c": 21} {
+	for args, count := range map[string]int{"messages c": 2, "adapters": 2, "channel list": 3, "channel show c": 25} {
 		out := h.cli(strings.Fields(args)...)
 		if dirty(out) {
 			t.Errorf("%s: control characters reach the terminal: %q", args, out)

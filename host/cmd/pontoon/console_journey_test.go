@@ -108,7 +108,7 @@ func TestConsoleJourney(t *testing.T) {
 	p.Go(h.url + "/console/conversations?channel=demo")
 	p.Press("terminal:me")
 	p.Shows("echo: hello")
-	p.Shows("Written by")
+	p.Shows("Operator ada")
 	p.Go(h.url + "/console/audit?action=message")
 	p.Shows("message.test")
 	p.Shows("terminal:me")

@@ -96,7 +96,7 @@ func TestConsoleReply(t *testing.T) {
 	}
 	p.Is("it is seen", texts+".at(-1) === 'yes, <b>me</b>'")
 	p.Shows("is sent")
-	p.Is("by whom", "document.querySelector('#talk .msg:last-child .author').innerText === 'Operator'")
+	p.Is("by whom", "document.querySelector('#talk .msg:last-child .author').innerText === 'Operator ada'")
 	live(p)
 
 	// The same form twice, as a double click or a reload sends it.

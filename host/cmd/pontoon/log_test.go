@@ -42,7 +42,7 @@ func TestLogKeepsSecrets(t *testing.T) {
 	})
 	p.next("register_ack")
 	p.ask("room"+forged, text+forged, "echo: "+text+forged)
-	p.send(frame{"type": "message", "conversation_id": 5, "text": text, "message_id": "id" + forged})
+	p.send(frame{"type": "message", "conversation_id": "room", "text": []string{text}, "message_id": "id" + forged})
 	p.next("error")
 	p.send(frame{"type": "x" + forged, "text": text})
 	p.next("error")

@@ -174,6 +174,7 @@ func TestDashboard(t *testing.T) {
 // withPlugins adds what a host with plugins shows.
 func withPlugins(there map[string][]string) map[string][]string {
 	there["pontoon_plugin_state"] = append([]string{"plugin", "state"}, given...)
+	there["pontoon_platform_state"] = append([]string{"channel", "state"}, given...)
 	there["pontoon_plugin_restarts_total"] = append([]string{"plugin"}, given...)
 	return there
 }

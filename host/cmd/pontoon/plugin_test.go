@@ -184,10 +184,11 @@ func (c *crew) lists(t *testing.T) {
 		t.Fatalf("found %q, expected a clean line for each plugin", table)
 	}
 	for i, e := range c.all() {
-		cells := columns.Split(rows[i+1], 11)
+		cells := columns.Split(rows[i+1], 12)
 		p := c.shown(e.name)
-		if len(cells) != 11 || cells[0] != p.Name || cells[1] != p.State || cells[2] != pidText(p.PID) || cells[5] != fmt.Sprint(p.Health.Attached) ||
-			(cells[6] == "–") != (p.Health.LastIn == nil) || (cells[7] == "–") != (p.Health.LastSent == nil) || cells[8] != fmt.Sprint(p.Pinned) || cells[9] != cmp.Or(p.Sandbox, "–") {
+		if len(cells) != 12 || cells[0] != p.Name || cells[1] != p.State || cells[2] != pidText(p.PID) || cells[5] != fmt.Sprint(p.Health.Attached) ||
+			cells[6] != p.Health.Platform.word() ||
+			(cells[7] == "–") != (p.Health.LastIn == nil) || (cells[8] == "–") != (p.Health.LastSent == nil) || cells[9] != fmt.Sprint(p.Pinned) || cells[10] != cmp.Or(p.Sandbox, "–") {
 			t.Errorf("line %q, expected %+v", rows[i+1], p)
 		}
 	}

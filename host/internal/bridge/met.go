@@ -37,8 +37,9 @@ func (n *Session) noteToken(err error) {
 	n.slots.Note(c)
 }
 
-// noteEnd notes why an adapter left, or that it never said who it is.
-func (n *Session) noteEnd(err error) {
+// noteEnd notes why an adapter left, or that it never said who it is. code is the one with
+// which the host closed, for the reason why; 0 = it did not.
+func (n *Session) noteEnd(err error, code wire.CloseCode, why string) {
 	if n.inbox == nil {
 		if errors.Is(err, errLate) {
 			n.turned(errLate.Error())
@@ -46,8 +47,8 @@ func (n *Session) noteEnd(err error) {
 		return
 	}
 	c := n.met(ledger.Left)
-	if n.code != 0 { // nobody writes it any more
-		c.Code, c.Why = int(n.code), n.why
+	if code != 0 {
+		c.Code, c.Why = int(code), why
 	} else if err != nil {
 		c.Why = err.Error()
 	}

@@ -405,7 +405,7 @@ func (n *Session) end(err error) {
 	}
 	n.mu.Lock()
 	n.dead = true
-	flushed, cut := n.flushed, n.cut
+	flushed, cut, code, why := n.flushed, n.cut, n.code, n.why
 	if n.code != 0 {
 		err = fmt.Errorf("closed with %d: %s", n.code, n.why)
 	}
@@ -419,7 +419,7 @@ func (n *Session) end(err error) {
 		n.inbox.Broken(n.lost)
 	}
 	n.recordEnd(err)
-	n.noteEnd(err)
+	n.noteEnd(err, code, why)
 	if n.inbox != nil {
 		n.slots.Log.Info("adapter detached", "channel", n.place.name, "remote", n.from.Remote, "reason", err)
 	}

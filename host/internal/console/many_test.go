@@ -64,7 +64,7 @@ func TestManyChannels(t *testing.T) {
 		"agents/echo":           fmt.Sprint(many+2) + " channels",
 		"conversations":         "The page Channels finds names",
 		"dead":                  "The page Channels finds names",
-		"pictures":              "The page Channels finds names",
+		"metrics":               "The page Channels finds names",
 		"access":                "One name a line",
 		"channels/" + last.Name: "yellow",
 	} {

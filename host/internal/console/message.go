@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -38,7 +39,7 @@ func (b bubble) who() string {
 	case b.is(message.MetaNotice):
 		return "Pontoon"
 	case b.Direction == "out":
-		return "Operator"
+		return strings.TrimSpace("Operator " + clip(b.Metadata.String(message.MetaSentBy), 200))
 	}
 	return "Somebody without a name"
 }
@@ -105,7 +106,6 @@ func (b bubble) marks() []pair {
 	add(message.MetaDeletes, "Takes back", "message ")
 	add(message.MetaAction, "Pressed", "")
 	add(message.MetaRole, "Role", "")
-	add(message.MetaSentBy, "Written by", "")
 	add(message.MetaStage, "Stage", "")
 	if b.Metadata.String("mode") == "tool" {
 		out = append(out, pair{"Of a tool", "not said by a person: it starts no turn"})

@@ -141,7 +141,7 @@ func sendSize(size int) func(options, stream) error {
 // sendJunk sends what is answered with errors, and then a message that counts.
 func sendJunk(_ options, s stream) error {
 	for _, frame := range []string{
-		`{`, `[]`, `null`, `{}`, `{"type":7}`, `{"type":"nonsense"}`, `{"type":"message"}`, `{"type":"message","text":[]}`,
+		`{`, `[]`, `null`, `{}`, `{"type":7}`, `{"type":"nonsense"}`, `{"type":"message","text":{}}`, `{"type":"message","text":[]}`,
 		`{"type":"register"}`, `{"type":"send","text":"for you","channel":"steady","channel_id":"steady"}`,
 		strings.Repeat("[", 50_000), message("counts", 1),
 	} {
