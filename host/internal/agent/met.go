@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"errors"
-
 	"github.com/pontoon-bridge/pontoon/host/internal/auth"
 	"github.com/pontoon-bridge/pontoon/host/internal/ledger"
 	"github.com/pontoon-bridge/pontoon/sdk/wire"
@@ -20,14 +18,8 @@ func (l *link) met(what ledger.Meeting) ledger.Connection {
 // noteKey notes that a key opened nothing; err is the door's.
 func (l *link) noteKey(err error) {
 	c := l.met(ledger.Turned)
-	c.Code, c.Why = int(wire.CloseRefused), "the key is none of this host's"
-	if dead := new(auth.Dead); errors.As(err, &dead) {
-		c.Owner, c.Credential, c.Why = dead.Credential.Owner, dead.Credential.ID, "the key is "+dead.Why
-		if dead.Why == "disabled" {
-			c.Why = "the agent is disabled"
-		}
-	}
-	l.host.Note(c)
+	c.Code = int(wire.CloseRefused)
+	l.host.Note(auth.Refused(c, "key", err))
 }
 
 // noteEnd notes why an agent left that was let in.

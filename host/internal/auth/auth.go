@@ -26,13 +26,35 @@ var ErrInvalid = errors.New("invalid token")
 // for the operator: who showed it learns no more than of any other.
 type Dead struct {
 	Credential ledger.Credential
-	Why        string // revoked, expired, disabled
+	Why        string // revoked, expired, or whyDisabled
 }
+
+// whyDisabled is the Why of a credential whose owner is disabled.
+const whyDisabled = "disabled"
 
 func (d *Dead) Error() string { return ErrInvalid.Error() }
 
 // Unwrap says that it is an ErrInvalid.
 func (d *Dead) Unwrap() error { return ErrInvalid }
+
+// Refused is a line of the history of connections with why a credential opened nothing:
+// err is the gate's, noun what the credential is called.
+func Refused(line ledger.Connection, noun string, err error) ledger.Connection {
+	dead := new(Dead)
+	if !errors.As(err, &dead) {
+		line.Why = "the " + noun + " is none of this host's"
+		return line
+	}
+	line.Owner, line.Credential, line.Why = dead.Credential.Owner, dead.Credential.ID, "the "+noun+" is "+dead.Why
+	if dead.Why == whyDisabled {
+		owner := "channel"
+		if line.Owner.Kind == ledger.AgentKey {
+			owner = "agent"
+		}
+		line.Why = "the " + owner + " is disabled"
+	}
+	return line
+}
 
 // Prefixes say what a secret is for, to people and to secret scanners.
 const (

@@ -107,7 +107,7 @@ func (g *Gate) explain(c ledger.Credential, err error) error {
 	if c.ID == 0 || !errors.Is(err, ErrInvalid) {
 		return err
 	}
-	now, d := g.now(), &Dead{Credential: c, Why: "disabled"}
+	now, d := g.now(), &Dead{Credential: c, Why: whyDisabled}
 	switch {
 	case !c.RevokedAt.IsZero():
 		d.Why = "revoked"

@@ -27,14 +27,8 @@ func (n *Session) turned(why string) {
 // noteToken is turned for a token that opens nothing; err is the gate's.
 func (n *Session) noteToken(err error) {
 	c := n.met(ledger.Turned)
-	c.Code, c.Why = int(wire.CloseRefused), "the token is none of this host's"
-	if dead := new(auth.Dead); errors.As(err, &dead) {
-		c.Owner, c.Credential, c.Why = dead.Credential.Owner, dead.Credential.ID, "the token is "+dead.Why
-		if dead.Why == "disabled" {
-			c.Why = "the channel is disabled"
-		}
-	}
-	n.slots.Note(c)
+	c.Code = int(wire.CloseRefused)
+	n.slots.Note(auth.Refused(c, "token", err))
 }
 
 // noteEnd notes why an adapter left, or that it never said who it is. code is the one with

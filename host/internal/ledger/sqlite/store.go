@@ -120,24 +120,31 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) start(ctx context.Context, path string, o Options) error {
+// place makes the file of the database unless it is there, and looks at its log.
+func (s *Store) place(path string, o Options) (made os.FileInfo, err error) {
 	if err := CheckThere(filepath.Dir(path), o.Keys); err != nil {
-		return err
+		return nil, err
 	}
 	// Made here, since the files that SQLite puts beside it take its mode.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return fmt.Errorf("open database: %w", err)
+		return nil, fmt.Errorf("open database: %w", err)
 	}
-	made, err := f.Stat()
+	made, err = f.Stat()
 	if err := errors.Join(err, f.Chmod(0o600), f.Close()); err != nil {
-		return fmt.Errorf("protect database: %w", err)
+		return nil, fmt.Errorf("protect database: %w", err)
 	}
-	switch torn, err := checkLog(path); {
-	case err != nil:
-		return err
-	case torn:
+	torn, err := checkLog(path)
+	if torn && err == nil {
 		s.log.Warn("the last transaction in the write-ahead log is not whole: the machine went down while it was written, or the file is damaged")
+	}
+	return made, err
+}
+
+func (s *Store) start(ctx context.Context, path string, o Options) error {
+	made, err := s.place(path, o)
+	if err != nil {
+		return err
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", o.BusyTimeout.Milliseconds())
 	brief := time.Duration(0)
